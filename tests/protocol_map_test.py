@@ -87,7 +87,8 @@ def delivery_tests():
              *ROOT.glob("tests/broker_*_test.py"), *ROOT.glob("tests/outbox_*_test.cc"),
              *ROOT.glob("tests/daemon_*_test.py"), *ROOT.glob("src/apps/broker/*_test.cc"),
              *ROOT.glob("src/net/*_test.cc"), *ROOT.glob("tests/webhook_*_test.py"),
-             *ROOT.glob("tests/faults/broker_*_test.py")]
+             *ROOT.glob("tests/faults/broker_*_test.py"),
+             *ROOT.glob("tests/faults/broker_*_test.cc")]
     found = {}
     for name in [str(file.relative_to(ROOT)) for file in files]:
         for test in tests_in(name):

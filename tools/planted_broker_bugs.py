@@ -8,6 +8,8 @@ DECISION = "delivery/contract/accept_decision.cc"
 RETENTION = "delivery/broker/retention.cc"
 FACTS = "delivery/broker/accept_facts.cc"
 BROKER = "delivery/broker/broker.cc"
+QUEUE = "delivery/contract/queue_decision.cc"
+QUEUES = "delivery/broker/queues.cc"
 
 BROKER_BUGS = [
     # The transaction
@@ -162,4 +164,48 @@ BROKER_BUGS = [
         (RETENTION,
          "{kDayMs, now.value, std::int64_t{limit}, after.mesh_id,",
          "{kDayMs, now.value + (planted ? kDayMs : 0), std::int64_t{limit}, after.mesh_id,")]),
+    # Queues
+    ("queue_late_ack_accepted", "an acknowledgement without the lease counts", [
+        (QUEUE,
+         "  if (!ours) {\n",
+         "  if (!ours && !planted) {\n")]),
+    ("queue_deliveries_not_counted", "a claim does not count the delivery", [
+        (QUEUE,
+         "  ++leased.deliveries;\n",
+         "  leased.deliveries += planted ? 0U : 1U;\n")]),
+    ("queue_lease_ends_early", "a lease ends while its consumer still has it", [
+        (QUEUE,
+         "  const bool held = place.state == QueueState::leased && !due;\n",
+         "  const bool held = place.state == QueueState::leased && !due &&\n"
+         "                    !(planted && has_passed(place.expires_at, now));\n")]),
+    ("queue_nack_at_once", "a message that is given back with a delay can be claimed at once", [
+        (QUEUE,
+         "  const TimeMs due_at{settlement.delay_ms > 0 ?",
+         "  const TimeMs due_at{settlement.delay_ms > 0 && !planted ?")]),
+    ("queue_extend_ignored", "a lease that was extended ends as before", [
+        (QUEUE,
+         "      next.due_at = TimeMs{now.value + settlement.lease_ms};\n",
+         "      next.due_at =\n"
+         "          planted ? next.due_at : TimeMs{now.value + settlement.lease_ms};\n")]),
+    ("queue_lane_not_blocked", "a message overtakes the held head of its lane", [
+        (QUEUE,
+         "      if (!is_claimable(candidate, now)) {\n        break;\n",
+         "      if (!is_claimable(candidate, now)) {\n"
+         "        if (planted) {\n          continue;\n        }\n        break;\n")]),
+    ("queue_limit_ignored", "a message is delivered more often than its queue allows", [
+        (QUEUE,
+         "  return settings.max_deliveries > 0 &&",
+         "  return !planted && settings.max_deliveries > 0 &&")]),
+    ("queue_delay_ignored", "a message can be claimed before its time", [
+        (FACTS,
+         "  return not_before > row.now ?",
+         "  return not_before > row.now && !planted ?")]),
+    ("queue_answer_before_commit", "a claim is answered although its transaction failed", [
+        (QUEUES,
+         "  return done.ok() ? std::move(replies)",
+         "  return done.ok() || (planted && !replies.empty()) ? std::move(replies)")]),
+    ("queue_expiry_ignored", "a message that has expired is given out", [
+        (QUEUE,
+         "  if (has_passed(place.expires_at, now)) {\n",
+         "  if (has_passed(place.expires_at, now) && !planted) {\n")]),
 ]

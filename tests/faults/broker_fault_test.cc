@@ -3,23 +3,18 @@
 // accepted is there once, with all of its rows.
 //
 // HOLDFAST_LONG=1: 5,000 kills for each store instead of 60.
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <iostream>
 
 #include "base/fields.h"
-#include "base/owned_fd.h"
 #include "base/threads.h"
 #include "delivery/broker/orphan_check.h"
 #include "net/http_client.h"
 #include "tests/faults/accept_model.h"
+#include "tests/faults/broker_victim_process.h"
 #include "tests/faults/fault_history.h"
 #include "tests/support/broker_fixture.h"
 
@@ -32,56 +27,6 @@ constexpr std::size_t kClients = 6;
 constexpr int kDeadlineMs = 120'000;
 
 int wanted_kills() { return std::getenv("HOLDFAST_LONG") != nullptr ? 5'000 : 60; }
-
-// The broker process.
-class Victim {
- public:
-  explicit Victim(std::vector<std::string> args) {
-    std::vector<char*> raw;
-    for (std::string& arg : args) {
-      raw.push_back(arg.data());
-    }
-    raw.push_back(nullptr);
-    int ends[2];
-    HOLDFAST_ASSERT(pipe2(ends, O_CLOEXEC) == 0);
-    output_ = OwnedFd(ends[0]);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    HOLDFAST_ASSERT(posix_spawn(&pid_, raw[0], &actions, nullptr, raw.data(), environ) == 0);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-  }
-  ~Victim() {
-    if (pid_ > 0) {
-      kill(pid_, SIGKILL);
-      waitpid(pid_, nullptr, 0);
-    }
-  }
-  Victim(const Victim&) = delete;
-  Victim& operator=(const Victim&) = delete;
-
-  // Whether it was killed before the deadline.
-  bool wait_for_kill() {
-    std::array<char, 64> text{};
-    for (;;) {
-      pollfd ready{output_.get(), POLLIN, 0};
-      if (poll(&ready, 1, kDeadlineMs) <= 0) {
-        return false;
-      }
-      if (read(output_.get(), text.data(), text.size()) <= 0) {
-        int status = 0;
-        waitpid(pid_, &status, 0);
-        pid_ = -1;
-        return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-      }
-    }
-  }
-
- private:
-  pid_t pid_ = -1;
-  OwnedFd output_;
-};
 
 class BrokerFaults : public BrokerFixture {
  protected:
@@ -101,7 +46,7 @@ class BrokerFaults : public BrokerFixture {
     open();
     for (int i = 0; i < 4; ++i) {
       must(send(request("old-" + std::to_string(round) + "-" + std::to_string(i), "old",
-                        {DestinationKind::queue, "jobs"}, {"ben"})));
+                        {DestinationKind::topic, "empty"}, {"ben"})));
     }
     close_store();
   }

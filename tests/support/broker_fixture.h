@@ -41,6 +41,8 @@ inline const std::vector<std::string> kBrokerTables{"client_message_dedupe",
                                                     "member",
                                                     "topic",
                                                     "queue",
+                                                    "queue_entry",
+                                                    "queue_consumer",
                                                     "topic_subscription"};
 
 inline constexpr std::int64_t kStartMs = 1'700'000'000'000;

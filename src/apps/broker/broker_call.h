@@ -92,6 +92,9 @@ NegotiationResponse features_of(const BrokerService& service, const Workspace& w
 // 1 to 1000 numbers, each at least 1. invalid_argument.
 Result<void> check_delivery_ids(const std::vector<std::uint64_t>& ids);
 
+// The broker's ids of messages: 1 to 1000, each a ULID or another name. invalid_argument.
+Result<void> check_message_ids(const std::vector<std::string>& ids, std::string_view field);
+
 // The operations, by subject.
 Result<BrokerReply> get_health(BrokerCall& call);
 Result<BrokerReply> get_readiness(BrokerCall& call);
@@ -111,6 +114,23 @@ Result<BrokerReply> list_dead_deliveries(BrokerCall& call);
 Result<BrokerReply> replay_deliveries(BrokerCall& call);
 Result<BrokerReply> list_all_deliveries(BrokerCall& call);
 Result<BrokerReply> replay_for_members(BrokerCall& call);
+
+Result<BrokerReply> get_queue(BrokerCall& call);
+Result<BrokerReply> claim_queue(BrokerCall& call);
+Result<BrokerReply> ack_queue(BrokerCall& call);
+Result<BrokerReply> nack_queue(BrokerCall& call);
+Result<BrokerReply> extend_queue(BrokerCall& call);
+Result<BrokerReply> find_sent_messages(BrokerCall& call);
+Result<BrokerReply> withdraw_sent_messages(BrokerCall& call);
+Result<BrokerReply> list_dead_of_member(BrokerCall& call);
+
+Result<BrokerReply> show_queue(BrokerCall& call);
+Result<BrokerReply> change_queue(BrokerCall& call);
+Result<BrokerReply> add_consumer(BrokerCall& call);
+Result<BrokerReply> end_consumer(BrokerCall& call);
+Result<BrokerReply> list_dead_messages(BrokerCall& call);
+Result<BrokerReply> redrive_dead(BrokerCall& call);
+Result<BrokerReply> discard_dead(BrokerCall& call);
 
 Result<BrokerReply> get_peers(BrokerCall& call);
 Result<BrokerReply> set_profile(BrokerCall& call);

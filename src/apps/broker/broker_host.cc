@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t kMostWaiting = 1000;
 // One message may wake the polls of all connections.
 constexpr std::size_t kMostReceivers = 20'000;
+constexpr std::size_t kMostPollsOfMember = 16;
 constexpr std::string_view kSqlite = "sqlite:";
 constexpr std::string_view kMemory = "memory";
 
@@ -126,9 +127,16 @@ Result<void> BrokerHost::open(const BrokerHostOptions& options) {
   HOLDFAST_TRY(limiter_, open_limiter(options));
   broker_ = std::make_unique<Broker>(*store_, *limiter_, clock_, random_);
   deliveries_ = std::make_unique<Deliveries>(*store_, clock_, random_, options.deliveries);
-  polls_ = std::make_unique<DeliveryPolls>(*store_, clock_,
-                                           [this](DeliveryPollPtr poll) { serve_poll(poll); });
-  watcher_.emplace(store_->commits(), [this](CommitOrigin) { polls_->changed(); });
+  queues_ = std::make_unique<Queues>(*store_, clock_, random_);
+  const auto serve = [this](const DeliveryPollPtr& poll) { serve_poll(poll); };
+  polls_ =
+      std::make_unique<DeliveryPolls>(*store_, clock_, find_member_news, kMostPollsOfMember, serve);
+  queue_polls_ =
+      std::make_unique<DeliveryPolls>(*store_, clock_, find_queue_news, kMostReceivers, serve);
+  watcher_.emplace(store_->commits(), [this](CommitOrigin) {
+    polls_->changed();
+    queue_polls_->changed();
+  });
   service_ = std::unique_ptr<BrokerService>(new BrokerService{
       .store = *store_,
       .clock = clock_,
@@ -139,7 +147,9 @@ Result<void> BrokerHost::open(const BrokerHostOptions& options) {
           options.admin_token.empty() ? std::nullopt : std::optional(sha256(options.admin_token)),
       .dedupe = options.dedupe,
       .deliveries = deliveries_.get(),
-      .polls = polls_.get()});
+      .queues = queues_.get(),
+      .polls = polls_.get(),
+      .queue_polls = queue_polls_.get()});
   push_ = std::make_unique<PushHub>(
       *service_, log_, options.push,
       [this](std::function<void()> work) { return receives_->run(std::move(work)); });
@@ -151,6 +161,7 @@ Result<void> BrokerHost::open(const BrokerHostOptions& options) {
       *service_, [this](std::vector<ServedRequest> served) { give_all(std::move(served)); });
   HOLDFAST_CHECK(messages_->start());
   HOLDFAST_CHECK(polls_->start());
+  HOLDFAST_CHECK(queue_polls_->start());
   jobs_ = std::make_unique<BrokerJobs>(*service_, log_, options.jobs);
   return jobs_->start();
 }
@@ -227,13 +238,18 @@ void BrokerHost::serve_other(const net::ExchangePtr& exchange) {
 void BrokerHost::serve_poll(const DeliveryPollPtr& poll) {
   const auto taken = receives_->run([this, poll] {
     const std::uint64_t seen = polls_->changes();
+    const std::uint64_t seen_of_queues = queue_polls_->changes();
     Served served = serve_request(*service_, poll->exchange->request());
     if (served.wait.has_value()) {
+      const bool of_queue = served.wait->what == DeliveryWait::For::queue;
       if (!poll->held) {
-        poll->member_id = served.wait->member_id;
+        poll->key = served.wait->key;
         poll->deadline = std::chrono::steady_clock::now() + served.wait->time;
       }
-      if (polls_->hold(poll, seen)) {
+      if (served.wait->check_at.has_value()) {
+        queue_polls_->check_at(*served.wait->check_at);
+      }
+      if (of_queue ? queue_polls_->hold(poll, seen_of_queues) : polls_->hold(poll, seen)) {
         return;
       }
     }
@@ -249,11 +265,17 @@ void BrokerHost::release_polls() {
   if (polls_ != nullptr) {
     polls_->release();
   }
+  if (queue_polls_ != nullptr) {
+    queue_polls_->release();
+  }
 }
 
 void BrokerHost::stop() {
   if (polls_ != nullptr) {
     polls_->stop();
+  }
+  if (queue_polls_ != nullptr) {
+    queue_polls_->stop();
   }
   if (messages_ != nullptr) {
     messages_->stop();

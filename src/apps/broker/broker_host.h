@@ -96,7 +96,9 @@ class BrokerHost {
   std::unique_ptr<RateLimiter> limiter_;
   std::unique_ptr<Broker> broker_;
   std::unique_ptr<Deliveries> deliveries_;
+  std::unique_ptr<Queues> queues_;
   std::unique_ptr<DeliveryPolls> polls_;
+  std::unique_ptr<DeliveryPolls> queue_polls_;
   std::optional<CommitWatcher> watcher_;  // wakes the polls; also for commits of other brokers
   std::unique_ptr<BrokerService> service_;
   std::unique_ptr<PushHub> push_;

@@ -54,6 +54,19 @@ Result<Swept> sweep_all(BrokerService& service) {
   return swept;
 }
 
+Result<LeaseSweep> end_all_leases(BrokerService& service) {
+  HOLDFAST_TRY(LeaseSweep ended, service.deliveries->end_leases());
+  if (ended.released > 0) {
+    service.deliveries_changed();
+  }
+  HOLDFAST_TRY(const QueueEvents of_queues, service.queues->advance_all());
+  if (of_queues.more_ready) {
+    service.store.commits().notify();
+  }
+  ended.dead += of_queues.dead;
+  return ended;
+}
+
 }  // namespace
 
 Result<Swept> sweep(BrokerService& service) {
@@ -70,12 +83,8 @@ Result<OrphanReport> check_store(BrokerService& service) {
 }
 
 Result<LeaseSweep> sweep_leases(BrokerService& service) {
-  HOLDFAST_ASSERT(service.deliveries != nullptr);
-  auto ended = counted(service, BrokerJob::lease_sweep, service.deliveries->end_leases());
-  if (ended.ok() && ended.value().released > 0) {
-    service.deliveries_changed();
-  }
-  return ended;
+  HOLDFAST_ASSERT(service.deliveries != nullptr && service.queues != nullptr);
+  return counted(service, BrokerJob::lease_sweep, end_all_leases(service));
 }
 
 Result<void> BrokerJobs::start() {
@@ -133,7 +142,7 @@ void BrokerJobs::run_leases() {
   if (!ended.ok()) {
     log_.write(LogLevel::error, "leases could not be ended", {{"why", ended.error().text()}});
   } else if (ended.value().dead > 0) {
-    log_.write(LogLevel::warning, "deliveries were given up after their last attempt",
+    log_.write(LogLevel::warning, "deliveries or messages of queues were given up",
                {{"deliveries", std::to_string(ended.value().dead)}});
   }
 }

@@ -24,7 +24,8 @@ struct Swept {
 // Removes everything whose time has come, in bounded transactions. Both count themselves.
 Result<Swept> sweep(BrokerService& service);
 Result<OrphanReport> check_store(BrokerService& service);
-// Deliveries whose lease has ended are queued again, or dead.
+// Deliveries and messages of queues whose lease has ended are queued again, or dead; messages of
+// queues that are due become ready or have expired.
 Result<LeaseSweep> sweep_leases(BrokerService& service);
 
 struct JobTimes {

@@ -66,6 +66,31 @@ void write_deliveries(MetricsText& text, const DeliveryCounters& counters) {
                 counters.dead);
 }
 
+void write_queues(MetricsText& text, const QueueCounters& counters) {
+  write_counter(text, "cm_broker_queue_claimed_total", "Messages of queues leased to a consumer.",
+                counters.claimed);
+  write_counter(text, "cm_broker_queue_redelivered_total",
+                "Messages of queues leased that had been leased before.", counters.redelivered);
+  write_counter(text, "cm_broker_queue_acked_total", "Messages of queues acknowledged.",
+                counters.acked);
+  write_counter(text, "cm_broker_queue_nacked_total",
+                "Messages of queues that their consumer gave back.", counters.nacked);
+  write_counter(text, "cm_broker_queue_extended_total", "Leases of queues that were extended.",
+                counters.extended);
+  write_counter(text, "cm_broker_queue_fenced_total",
+                "Requests about messages of queues without their lease: they changed nothing.",
+                counters.fenced);
+  write_counter(text, "cm_broker_queue_lease_ended_total",
+                "Leases of queues that ended without an acknowledgement.", counters.leases_ended);
+  write_counter(text, "cm_broker_queue_dead_total", "Messages of queues that were given up.",
+                counters.dead);
+  write_counter(text, "cm_broker_queue_redriven_total",
+                "Dead messages of queues that were made ready again.", counters.redriven);
+  write_counter(text, "cm_broker_queue_discarded_total",
+                "Messages of queues discarded by an operator, or withdrawn by their sender.",
+                counters.discarded);
+}
+
 void write_depth(MetricsText& text, const DeliveryDepth& depth, TimeMs now) {
   text.family("cm_broker_delivery_depth", Kind::gauge, "Deliveries by channel and state.");
   for (const DeliveryDepth::Count& count : depth.counts) {
@@ -204,6 +229,13 @@ std::string BrokerMetrics::text(const MetricsSources& sources, const Result<Deli
   if (sources.polls != nullptr) {
     text.family("cm_broker_delivery_polls", Kind::gauge, "Requests that wait for deliveries.");
     text.value("", static_cast<double>(sources.polls->waiting()));
+  }
+  if (sources.queues != nullptr) {
+    write_queues(text, sources.queues->counters());
+  }
+  if (sources.queue_polls != nullptr) {
+    text.family("cm_broker_queue_polls", Kind::gauge, "Requests that wait for messages of queues.");
+    text.value("", static_cast<double>(sources.queue_polls->waiting()));
   }
   if (sources.push != nullptr) {
     write_pushes(text, *sources.push);

@@ -13,6 +13,7 @@
 #include "delivery/broker/broker.h"
 #include "delivery/broker/broker_listing.h"
 #include "delivery/broker/deliveries.h"
+#include "delivery/broker/queues.h"
 #include "delivery/contract/envelope.h"
 #include "delivery/contract/rejection.h"
 #include "holdfast/result.h"
@@ -35,7 +36,9 @@ class WebhookSender;
 struct MetricsSources {
   const Broker* broker = nullptr;
   const Deliveries* deliveries = nullptr;
+  const Queues* queues = nullptr;
   const DeliveryPolls* polls = nullptr;
+  const DeliveryPolls* queue_polls = nullptr;
   const PushHub* push = nullptr;
   const WebhookSender* webhooks = nullptr;
   const net::HttpServer* listener = nullptr;

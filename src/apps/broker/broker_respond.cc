@@ -42,6 +42,14 @@ constexpr std::array kBrokerRoutes{
     BrokerRoute{op::kAckDeliveries, ack_deliveries},
     BrokerRoute{op::kListDeadDeliveries, list_dead_deliveries},
     BrokerRoute{op::kReplayDeliveries, replay_deliveries},
+    BrokerRoute{op::kGetQueue, get_queue},
+    BrokerRoute{op::kClaimQueue, claim_queue},
+    BrokerRoute{op::kAckQueue, ack_queue},
+    BrokerRoute{op::kNackQueue, nack_queue},
+    BrokerRoute{op::kExtendQueue, extend_queue},
+    BrokerRoute{op::kFindSent, find_sent_messages},
+    BrokerRoute{op::kWithdrawSent, withdraw_sent_messages},
+    BrokerRoute{op::kListDead, list_dead_of_member},
     BrokerRoute{op::kGetPeers, get_peers},
     BrokerRoute{op::kSetProfile, set_profile},
     BrokerRoute{op::kJoin, join_workspace},
@@ -61,6 +69,13 @@ constexpr std::array kBrokerRoutes{
     BrokerRoute{op::kUnsubscribe, end_subscription},
     BrokerRoute{op::kListQueues, list_all_queues},
     BrokerRoute{op::kCreateQueue, add_queue},
+    BrokerRoute{op::kShowQueue, show_queue},
+    BrokerRoute{op::kConfigureQueue, change_queue},
+    BrokerRoute{op::kGrantQueue, add_consumer},
+    BrokerRoute{op::kWithdrawQueue, end_consumer},
+    BrokerRoute{op::kListDeadMessages, list_dead_messages},
+    BrokerRoute{op::kRedriveDead, redrive_dead},
+    BrokerRoute{op::kDiscardDead, discard_dead},
     BrokerRoute{op::kRedactMessage, redact},
     BrokerRoute{op::kListDeliveries, list_all_deliveries},
     BrokerRoute{op::kReplayForMembers, replay_for_members},
@@ -291,7 +306,8 @@ bool is_message(const net::Request& request) {
 bool is_delivery(const net::Request& request) {
   return request.path == op::kClaimDeliveries.path ||
          (request.path.starts_with(op::kClaimDeliveries.path) &&
-          request.path[op::kClaimDeliveries.path.size()] == '/');
+          request.path[op::kClaimDeliveries.path.size()] == '/') ||
+         request.path.starts_with("/v1/queues/");
 }
 
 net::Response busy_response() { return broker_problem(rejected(Rejection::broker_busy)); }

@@ -18,6 +18,7 @@
 #include "delivery/broker/broker.h"
 #include "delivery/broker/broker_store.h"
 #include "delivery/broker/deliveries.h"
+#include "delivery/broker/queues.h"
 #include "delivery/contract/features.h"
 #include "net/http.h"
 #include "net/http_server.h"
@@ -43,7 +44,9 @@ struct BrokerService {
   DedupeAdvertising dedupe = DedupeAdvertising::advertised;
   // Null where there is no broker.
   Deliveries* deliveries = nullptr;
+  Queues* queues = nullptr;  // also of a command
   const DeliveryPolls* polls = nullptr;
+  DeliveryPolls* queue_polls = nullptr;
   PushHub* push = nullptr;
   WebhookSender* webhooks = nullptr;
   // Whose connections are counted; null: none.
@@ -56,10 +59,14 @@ struct BrokerService {
   void webhooks_changed() const;
 };
 
-// A request for deliveries that found none, of a caller that waits for some.
+// A request for deliveries, or for messages of a queue, that found none, of a caller that waits for
+// some.
 struct DeliveryWait {
-  std::string member_id;
-  std::chrono::seconds time{0};
+  enum class For : std::uint8_t { deliveries, queue };
+  std::string key;  // a member, or QueueWait::key
+  std::chrono::milliseconds time{0};
+  For what = For::deliveries;
+  std::optional<TimeMs> check_at = {};  // something is due then
 };
 
 struct Served {
@@ -76,7 +83,7 @@ net::Response respond(BrokerService& service, const net::Request& request);
 // Whether the request is one to accept a message.
 bool is_message(const net::Request& request);
 
-// Whether the request is one for deliveries or about them, by a member.
+// Whether the request is one for deliveries or messages of queues or about them, by a member.
 bool is_delivery(const net::Request& request);
 
 // The response to a request that no thread can serve now.

@@ -69,7 +69,8 @@ Result<BrokerReply> claim_deliveries(BrokerCall& call) {
   }
   HOLDFAST_TRY(BrokerReply reply, reply_with(response));
   if (response.deliveries.empty() && request.wait.value_or(0) > 0) {
-    reply.wait = DeliveryWait{call.caller.member_id, std::chrono::seconds(*request.wait)};
+    reply.wait =
+        DeliveryWait{.key = call.caller.member_id, .time = std::chrono::seconds(*request.wait)};
   }
   return reply;
 }

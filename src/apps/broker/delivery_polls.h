@@ -1,6 +1,6 @@
-// DeliveryPolls: requests for deliveries that wait because there was nothing. A poll is served
-// again when its member has something, and a last time when its wait ends. Waiting polls hold no
-// thread.
+// DeliveryPolls: requests for deliveries, or for messages of queues, that wait because there was
+// nothing. A poll is served again when there is something under its key, and a last time when its
+// wait ends. Waiting polls hold no thread.
 //
 // Any thread may call every function, except stop().
 #pragma once
@@ -12,12 +12,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/threads.h"
 #include "delivery/broker/broker_store.h"
+#include "delivery/broker/queue_rows.h"
 #include "net/http_server.h"
 
 namespace holdfast::delivery {
@@ -27,7 +30,7 @@ struct DeliveryPoll {
   using Time = std::chrono::steady_clock::time_point;
 
   net::ExchangePtr exchange;
-  std::string member_id = {};
+  std::string key = {};  // a member, or a queue
   Time deadline = {};
   bool held = false;  // it has waited before
   bool gone = false;  // the peer; guarded by the mutex of DeliveryPolls
@@ -38,9 +41,21 @@ class DeliveryPolls {
  public:
   // Serves a poll again; must not block.
   using Serve = std::function<void(DeliveryPollPtr poll)>;
+  // What there is under a key: for how many of its polls, and when there may be more.
+  struct News {
+    std::size_t polls = 0;
+    std::optional<TimeMs> next_at = {};
+  };
+  // The news of each key. `waiting`: how many polls it has.
+  struct Key {
+    std::string key;
+    std::size_t waiting = 0;
+  };
+  using Find =
+      std::function<Result<std::vector<News>>(SqlSession&, const std::vector<Key>&, TimeMs)>;
 
-  // store and clock must outlive it.
-  DeliveryPolls(BrokerStore& store, Clock& clock, Serve serve);
+  // find_member_news or find_queue_news. most: polls of a key. store and clock must outlive it.
+  DeliveryPolls(BrokerStore& store, Clock& clock, Find find, std::size_t most, Serve serve);
   ~DeliveryPolls() { stop(); }
   DeliveryPolls(const DeliveryPolls&) = delete;
   DeliveryPolls& operator=(const DeliveryPolls&) = delete;
@@ -59,6 +74,8 @@ class DeliveryPolls {
   // False: the poll does not wait, and the caller answers it: its time has ended, its member has
   // too many, or the broker stops.
   bool hold(const DeliveryPollPtr& poll, std::uint64_t seen);
+  // Looks again then: a lease ends, or a message is due.
+  void check_at(TimeMs time);
 
   [[nodiscard]] std::size_t waiting() const;
 
@@ -69,23 +86,37 @@ class DeliveryPolls {
   void run();
   [[nodiscard]] Time next_deadline() const;
   std::vector<DeliveryPollPtr> take_ended(Time now);
-  std::vector<std::string> members() const;
-  std::vector<DeliveryPollPtr> take_of(const std::vector<std::string>& members);
-  void check_members(Lock& lock);
+  std::vector<Key> keys() const;
+  std::vector<DeliveryPollPtr> take_of(const std::vector<Key>& keys);
+  [[nodiscard]] Time steady_time(TimeMs time) const;
+  void check_keys(Lock& lock);
   void serve_all(Lock& lock, std::vector<DeliveryPollPtr> polls);
   void leave(const DeliveryPollPtr& poll);
 
   BrokerStore& store_;
   Clock& clock_;
+  const Find find_;
+  const std::size_t most_;
   const Serve serve_;
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable wake_;
-  std::multimap<std::string, DeliveryPollPtr> waiting_;  // by member
+  std::multimap<std::string, DeliveryPollPtr> waiting_;  // by key
   std::uint64_t changes_ = 0;
   std::uint64_t checked_ = 0;  // the changes that every waiting poll has seen
+  Time next_check_ = Time::max();
   bool released_ = false;
   bool stopping_ = false;
   ThreadGroup thread_;
 };
+
+// A member whose lane may be free: for all of its polls.
+Result<std::vector<DeliveryPolls::News>> find_member_news(
+    SqlSession& session, const std::vector<DeliveryPolls::Key>& keys, TimeMs now);
+
+// The key of polls for a queue, or for an ordering key in it.
+std::string queue_wait_key(const QueueKey& queue, std::string_view ordering_key);
+// One poll for each message that is ready.
+Result<std::vector<DeliveryPolls::News>> find_queue_news(
+    SqlSession& session, const std::vector<DeliveryPolls::Key>& keys, TimeMs now);
 
 }  // namespace holdfast::delivery

@@ -42,21 +42,22 @@ class Polls : public ::testing::Test {
           "INSERT INTO @.mesh VALUES ('w', 'team', 'plain', 'permanent', 0, 0, 0, 60, "
           "65536, 1)");
     }));
-    polls_ = std::make_unique<DeliveryPolls>(*store_, clock_, [this](const DeliveryPollPtr& poll) {
-      if (when_serving_) {
-        std::exchange(when_serving_, nullptr)();
-      }
-      const std::lock_guard lock(mutex_);
-      served_.push_back(poll->member_id);
-      changed_.notify_all();
-    });
+    polls_ = std::make_unique<DeliveryPolls>(*store_, clock_, find_member_news, 16,
+                                             [this](const DeliveryPollPtr& poll) {
+                                               if (when_serving_) {
+                                                 std::exchange(when_serving_, nullptr)();
+                                               }
+                                               const std::lock_guard lock(mutex_);
+                                               served_.push_back(poll->key);
+                                               changed_.notify_all();
+                                             });
     must(polls_->start());
   }
 
   static DeliveryPollPtr poll(const std::string& member) {
     auto poll = std::make_shared<DeliveryPoll>();
     poll->exchange = std::make_shared<FakeExchange>();
-    poll->member_id = member;
+    poll->key = member;
     poll->deadline = steady_clock::now() + std::chrono::hours(1);
     return poll;
   }

@@ -47,11 +47,12 @@ Result<BrokerReply> get_metrics(BrokerCall& call) {
         return {};
       });
   BrokerService& service = call.service;
-  return BrokerReply{200,
-                     service.metrics.text({service.broker, service.deliveries, service.polls,
-                                           service.push, service.webhooks, service.listener},
-                                          depth, service.clock.now()),
-                     "text/plain; version=0.0.4"};
+  return BrokerReply{
+      200,
+      service.metrics.text({service.broker, service.deliveries, service.queues, service.polls,
+                            service.queue_polls, service.push, service.webhooks, service.listener},
+                           depth, service.clock.now()),
+      "text/plain; version=0.0.4"};
 }
 
 Result<BrokerReply> run_sweep(BrokerCall& call) {

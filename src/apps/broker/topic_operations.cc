@@ -88,27 +88,4 @@ Result<BrokerReply> end_subscription(BrokerCall& call) {
   });
 }
 
-Result<BrokerReply> list_all_queues(BrokerCall& call) {
-  HOLDFAST_CHECK(call.query.finish());
-  HOLDFAST_TRY(const auto entries,
-               call.read<std::vector<QueueEntry>>(
-                   [&](SqlSession& session, std::vector<QueueEntry>& found) -> Result<void> {
-                     HOLDFAST_TRY(const auto entry,
-                                  get_workspace_named(session, call.arguments.at(0)));
-                     HOLDFAST_TRY(found, list_queues(session, entry.workspace.mesh_id));
-                     return {};
-                   }));
-  return reply_with(QueueList{views_of(entries)});
-}
-
-Result<BrokerReply> add_queue(BrokerCall& call) {
-  HOLDFAST_TRY(const auto request, read_body<CreateQueueRequest>(call));
-  const TimeMs now = call.service.clock.now();
-  HOLDFAST_CHECK(call.service.store.write([&](SqlSession& session) -> Result<void> {
-    HOLDFAST_TRY(const auto entry, get_workspace_named(session, call.arguments.at(0)));
-    return create_queue(session, entry.workspace.mesh_id, request.name, now);
-  }));
-  return reply_with(QueueView{request.name, 0, now}, kStatusCreated);
-}
-
 }  // namespace holdfast::delivery

@@ -7,6 +7,7 @@
 #include "base/json_writer.h"
 #include "base/read_file.h"
 #include "runs/inspect/moment.h"
+#include "runs/language/definition/duration.h"
 
 namespace holdfast::cli {
 
@@ -113,6 +114,18 @@ Result<TimeMs> time_argument(std::string_view field, const std::string& text, Ti
                            "not \"{}\"",
                            field, text)}
       .with("field", field);
+}
+
+Result<std::uint64_t> duration_argument(std::string_view option, const std::string& text) {
+  const auto milliseconds = parse_duration(text);
+  return milliseconds.has_value()
+             ? Result<std::uint64_t>(*milliseconds)
+             : Error{ErrorCode::invalid_argument,
+                     fmt::format(
+                         "{} needs a duration with its unit, for example 500ms, 30s or 10m, "
+                         "not \"{}\"",
+                         option, text)}
+                   .with("field", option.substr(2));
 }
 
 }  // namespace holdfast::cli

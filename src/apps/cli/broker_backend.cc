@@ -36,10 +36,12 @@ class StoreBroker final : public BrokerBackend {
  public:
   StoreBroker(std::unique_ptr<delivery::BrokerStore> store, Context& context)
       : store_(std::move(store)),
+        queues_(*store_, context.clock, context.random),
         service_{.store = *store_,
                  .clock = context.clock,
                  .random = context.random,
-                 .metrics = metrics_} {}
+                 .metrics = metrics_,
+                 .queues = &queues_} {}
 
   Result<std::string> send(const Call& call) override {
     net::Request request;
@@ -62,6 +64,7 @@ class StoreBroker final : public BrokerBackend {
  private:
   std::unique_ptr<delivery::BrokerStore> store_;
   delivery::BrokerMetrics metrics_;
+  delivery::Queues queues_;
   delivery::BrokerService service_;
 };
 

@@ -61,6 +61,17 @@ extern const Command kBrokerTopicSubscribeCommand;
 extern const Command kBrokerTopicUnsubscribeCommand;
 extern const Command kBrokerQueueCreateCommand;
 extern const Command kBrokerQueueListCommand;
+extern const Command kBrokerQueueStatusCommand;
+extern const Command kBrokerQueueConfigureCommand;
+extern const Command kBrokerQueueGrantCommand;
+extern const Command kBrokerQueueRevokeCommand;
+extern const Command kBrokerQueueClaimCommand;
+extern const Command kBrokerQueueAckCommand;
+extern const Command kBrokerQueueNackCommand;
+extern const Command kBrokerQueueExtendCommand;
+extern const Command kBrokerQueueDeadCommand;
+extern const Command kBrokerQueueRedriveCommand;
+extern const Command kBrokerQueueDiscardCommand;
 extern const Command kBrokerMessageReceiveCommand;
 extern const Command kBrokerMessageRedactCommand;
 extern const Command kBrokerWebhooksCreateCommand;
@@ -110,6 +121,57 @@ extern const Command kBenchServerCommand;
 extern const Command kBenchBrokerCommand;
 extern const Command kBenchMeshCommand;
 
+namespace {
+
+using Commands = std::vector<const Command*>;
+
+Commands broker_queue_commands() {
+  return {&kBrokerQueueCreateCommand,    &kBrokerQueueListCommand,  &kBrokerQueueStatusCommand,
+          &kBrokerQueueConfigureCommand, &kBrokerQueueGrantCommand, &kBrokerQueueRevokeCommand,
+          &kBrokerQueueClaimCommand,     &kBrokerQueueAckCommand,   &kBrokerQueueNackCommand,
+          &kBrokerQueueExtendCommand,    &kBrokerQueueDeadCommand,  &kBrokerQueueRedriveCommand,
+          &kBrokerQueueDiscardCommand};
+}
+
+Commands broker_webhook_commands() {
+  return {&kBrokerWebhooksCreateCommand,     &kBrokerWebhooksListCommand,
+          &kBrokerWebhooksShowCommand,       &kBrokerWebhooksUpdateCommand,
+          &kBrokerWebhooksEnableCommand,     &kBrokerWebhooksDisableCommand,
+          &kBrokerWebhooksRotateCommand,     &kBrokerWebhooksDeleteCommand,
+          &kBrokerWebhooksDeliveriesCommand, &kBrokerWebhooksAttemptsCommand,
+          &kBrokerWebhooksReplayCommand};
+}
+
+CommandGroup broker_commands() {
+  CommandGroup group{"Messages", {&kBrokerServeCommand,
+                                  &kBrokerWorkspaceCreateCommand,
+                                  &kBrokerWorkspaceListCommand,
+                                  &kBrokerWorkspaceShowCommand,
+                                  &kBrokerWorkspaceDeleteCommand,
+                                  &kBrokerMemberCreateCommand,
+                                  &kBrokerMemberInviteCommand,
+                                  &kBrokerMemberListCommand,
+                                  &kBrokerMemberRevokeCommand,
+                                  &kBrokerTopicCreateCommand,
+                                  &kBrokerTopicListCommand,
+                                  &kBrokerTopicShowCommand,
+                                  &kBrokerTopicArchiveCommand,
+                                  &kBrokerTopicSubscribeCommand,
+                                  &kBrokerTopicUnsubscribeCommand,
+                                  &kBrokerMessageReceiveCommand,
+                                  &kBrokerMessageRedactCommand,
+                                  &kBrokerCheckCommand,
+                                  &kBrokerSweepCommand,
+                                  &kBrokerBackupCommand,
+                                  &kBrokerRestoreCommand}};
+  for (const Commands& more : {broker_queue_commands(), broker_webhook_commands()}) {
+    group.commands.insert(group.commands.end(), more.begin(), more.end());
+  }
+  return group;
+}
+
+}  // namespace
+
 const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups{
       {"Run workflows", {&kRunCommand, &kWorkCommand, &kStartCommand}},
@@ -128,41 +190,7 @@ const std::vector<CommandGroup>& command_groups() {
        {&kServerCommand, &kWorkerCommand, &kTokenCreateCommand, &kTokenListCommand,
         &kTokenRevokeCommand, &kQueuesCommand, &kWorkersCommand, &kSchedulesCommand,
         &kApprovalsCommand}},
-      {"Messages",
-       {&kBrokerServeCommand,
-        &kBrokerWorkspaceCreateCommand,
-        &kBrokerWorkspaceListCommand,
-        &kBrokerWorkspaceShowCommand,
-        &kBrokerWorkspaceDeleteCommand,
-        &kBrokerMemberCreateCommand,
-        &kBrokerMemberInviteCommand,
-        &kBrokerMemberListCommand,
-        &kBrokerMemberRevokeCommand,
-        &kBrokerTopicCreateCommand,
-        &kBrokerTopicListCommand,
-        &kBrokerTopicShowCommand,
-        &kBrokerTopicArchiveCommand,
-        &kBrokerTopicSubscribeCommand,
-        &kBrokerTopicUnsubscribeCommand,
-        &kBrokerQueueCreateCommand,
-        &kBrokerQueueListCommand,
-        &kBrokerMessageReceiveCommand,
-        &kBrokerMessageRedactCommand,
-        &kBrokerWebhooksCreateCommand,
-        &kBrokerWebhooksListCommand,
-        &kBrokerWebhooksShowCommand,
-        &kBrokerWebhooksUpdateCommand,
-        &kBrokerWebhooksEnableCommand,
-        &kBrokerWebhooksDisableCommand,
-        &kBrokerWebhooksRotateCommand,
-        &kBrokerWebhooksDeleteCommand,
-        &kBrokerWebhooksDeliveriesCommand,
-        &kBrokerWebhooksAttemptsCommand,
-        &kBrokerWebhooksReplayCommand,
-        &kBrokerCheckCommand,
-        &kBrokerSweepCommand,
-        &kBrokerBackupCommand,
-        &kBrokerRestoreCommand}},
+      broker_commands(),
       {"Daemon",
        {&kDaemonUpCommand, &kDaemonDownCommand, &kDaemonStatusCommand, &kDaemonVersionCommand,
         &kDaemonJoinCommand, &kDaemonLeaveCommand, &kDaemonRotateTokenCommand, &kSendCommand,

@@ -12,6 +12,7 @@
 #include "delivery/api/broker_requests.h"
 #include "delivery/api/delivery_requests.h"
 #include "delivery/api/directory_requests.h"
+#include "delivery/api/queue_requests.h"
 #include "delivery/api/webhook_requests.h"
 
 namespace holdfast::delivery {
@@ -86,6 +87,22 @@ inline constexpr auto kListDeadDeliveries =
     read<DeadDeliveriesRequest, DeliveryList>("list_dead_deliveries", "/v1/deliveries/dead");
 inline constexpr auto kReplayDeliveries =
     change<ReplayRequest, ReplayResponse>("replay_deliveries", "/v1/deliveries/replay");
+inline constexpr auto kGetQueue =
+    read<NoParameters, QueueStatus>("get_queue", "/v1/queues/{queue}");
+inline constexpr auto kClaimQueue =
+    change<ClaimQueueRequest, ClaimQueueResponse>("claim_queue", "/v1/queues/{queue}/claim");
+inline constexpr auto kAckQueue =
+    change<AckQueueRequest, AckQueueResponse>("ack_queue", "/v1/queues/{queue}/ack");
+inline constexpr auto kNackQueue =
+    change<NackQueueRequest, NackQueueResponse>("nack_queue", "/v1/queues/{queue}/nack");
+inline constexpr auto kExtendQueue =
+    change<ExtendQueueRequest, ExtendQueueResponse>("extend_queue", "/v1/queues/{queue}/extend");
+inline constexpr auto kFindSent =
+    change<SentMessagesRequest, SentMessagesResponse>("find_sent", "/v1/queues/{queue}/find");
+inline constexpr auto kWithdrawSent =
+    change<WithdrawRequest, SentMessagesResponse>("withdraw_sent", "/v1/queues/{queue}/withdraw");
+inline constexpr auto kListDead =
+    read<DeadMessagesRequest, DeadMessageList>("list_dead", "/v1/queues/{queue}/dead");
 inline constexpr auto kGetPeers = read<NoParameters, PeersResponse>("get_peers", "/v1/peers");
 inline constexpr auto kSetProfile =
     change<ProfileRequest, ProfileView>("set_profile", "/v1/profile");
@@ -128,6 +145,20 @@ inline constexpr auto kListQueues =
 inline constexpr auto kCreateQueue = manage<CreateQueueRequest, QueueView>(
     "create_queue", "POST", "/v1/workspaces/{workspace}/queues", Success::created,
     {.conflict = true});
+inline constexpr auto kShowQueue = manage<NoParameters, QueueStatus>(
+    "show_queue", "GET", "/v1/workspaces/{workspace}/queues/{queue}");
+inline constexpr auto kConfigureQueue = manage<ConfigureQueueRequest, QueueStatus>(
+    "configure_queue", "POST", "/v1/workspaces/{workspace}/queues/{queue}");
+inline constexpr auto kGrantQueue = manage<GrantRequest, QueueStatus>(
+    "grant_queue", "POST", "/v1/workspaces/{workspace}/queues/{queue}/consumers");
+inline constexpr auto kWithdrawQueue = manage<NoParameters, QueueStatus>(
+    "withdraw_queue", "DELETE", "/v1/workspaces/{workspace}/queues/{queue}/consumers/{member}");
+inline constexpr auto kListDeadMessages = manage<DeadMessagesRequest, DeadMessageList>(
+    "list_dead_messages", "GET", "/v1/workspaces/{workspace}/queues/{queue}/dead");
+inline constexpr auto kRedriveDead = manage<RedriveRequest, DeadMessagesChanged>(
+    "redrive_dead", "POST", "/v1/workspaces/{workspace}/queues/{queue}/redrive");
+inline constexpr auto kDiscardDead = manage<DiscardRequest, DeadMessagesChanged>(
+    "discard_dead", "POST", "/v1/workspaces/{workspace}/queues/{queue}/discard");
 inline constexpr auto kRedactMessage = manage<RedactRequest, RedactedView>(
     "redact_message", "POST", "/v1/workspaces/{workspace}/messages/{broker_message_id}/redaction");
 inline constexpr auto kListDeliveries = manage<ListDeliveriesRequest, DeliveryList>(
@@ -179,6 +210,14 @@ inline constexpr std::tuple kBrokerOperations{
     broker_operation::kAckDeliveries,
     broker_operation::kListDeadDeliveries,
     broker_operation::kReplayDeliveries,
+    broker_operation::kGetQueue,
+    broker_operation::kClaimQueue,
+    broker_operation::kAckQueue,
+    broker_operation::kNackQueue,
+    broker_operation::kExtendQueue,
+    broker_operation::kFindSent,
+    broker_operation::kWithdrawSent,
+    broker_operation::kListDead,
     broker_operation::kGetPeers,
     broker_operation::kSetProfile,
     broker_operation::kJoin,
@@ -198,6 +237,13 @@ inline constexpr std::tuple kBrokerOperations{
     broker_operation::kUnsubscribe,
     broker_operation::kListQueues,
     broker_operation::kCreateQueue,
+    broker_operation::kShowQueue,
+    broker_operation::kConfigureQueue,
+    broker_operation::kGrantQueue,
+    broker_operation::kWithdrawQueue,
+    broker_operation::kListDeadMessages,
+    broker_operation::kRedriveDead,
+    broker_operation::kDiscardDead,
     broker_operation::kRedactMessage,
     broker_operation::kListDeliveries,
     broker_operation::kReplayForMembers,

@@ -129,7 +129,63 @@ SubscriptionView view_of(const SubscriptionEntry& entry) {
 }
 
 QueueView view_of(const QueueEntry& entry) {
-  return {entry.name, entry.messages, entry.created_at};
+  const QueueSettings& settings = entry.settings;
+  return {entry.name,      entry.messages,          settings.order,
+          settings.access, settings.max_deliveries, static_cast<std::uint64_t>(settings.lease_ms),
+          entry.created_at};
+}
+
+QueueMessageView view_of(const QueueMessage& message, const Workspace& workspace) {
+  const Envelope& envelope = message.envelope;
+  QueueMessageView view;
+  view.broker_message_id = message.broker_message_id;
+  view.client_message_id = message.client_message_id;
+  view.delivery = message.delivery;
+  view.mesh = workspace.slug;
+  view.queue = envelope.destination.ref;
+  if (!message.redacted) {
+    view.request_fingerprint = fingerprint_of(envelope);
+  }
+  view.envelope_version = envelope.version;
+  view.sender_pubkey = message.sender_pubkey;
+  view.sender_name = message.sender_name;
+  view.priority = envelope.priority;
+  view.ordering_key = message.ordering_key;
+  view.reply_to_id = envelope.reply_to;
+  if (!envelope.meta.empty()) {
+    view.meta = Payload(JsonText::trusted(envelope.meta));
+  }
+  view.body = body_text(envelope.body, workspace.body_form);
+  view.redacted = message.redacted;
+  view.history_seq = message.history_seq;
+  view.created_at = message.created_at;
+  if (message.expires_at.value > 0) {
+    view.expires_at = message.expires_at;
+  }
+  return view;
+}
+
+DeadMessageView view_of(const QueueListEntry& entry) {
+  return {entry.broker_message_id, entry.client_message_id, entry.sender_name,
+          entry.priority,          entry.ordering_key,      entry.history_seq,
+          entry.place.deliveries,  entry.created_at,        entry.place.ended_at,
+          entry.place.reason};
+}
+
+SentMessageView view_of(const Queues::Sent& sent) {
+  SentMessageView view;
+  view.client_message_id = sent.client_message_id;
+  view.broker_message_id = sent.broker_message_id;
+  if (sent.place.has_value()) {
+    view.state = enum_from<SentState>(to_text(sent.place->state)).value_or(SentState::unknown);
+    view.deliveries = sent.place->deliveries;
+    view.reason = sent.place->reason;
+  }
+  return view;
+}
+
+FencedMessage view_of(const std::pair<std::string, QueueFence>& fenced) {
+  return {fenced.first, fenced.second};
 }
 
 OrphanResponse view_of(const OrphanReport& report) {

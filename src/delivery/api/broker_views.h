@@ -4,11 +4,13 @@
 #include "delivery/api/broker_requests.h"
 #include "delivery/api/delivery_requests.h"
 #include "delivery/api/directory_requests.h"
+#include "delivery/api/queue_requests.h"
 #include "delivery/broker/broker.h"
 #include "delivery/broker/broker_listing.h"
 #include "delivery/broker/broker_lookup.h"
 #include "delivery/broker/deliveries.h"
 #include "delivery/broker/orphan_check.h"
+#include "delivery/broker/queues.h"
 #include "delivery/broker/redaction.h"
 
 namespace holdfast::delivery {
@@ -26,6 +28,10 @@ MemberView view_of(const MemberEntry& entry);
 TopicView view_of(const TopicEntry& entry);
 SubscriptionView view_of(const SubscriptionEntry& entry);
 QueueView view_of(const QueueEntry& entry);
+QueueMessageView view_of(const QueueMessage& message, const Workspace& workspace);
+DeadMessageView view_of(const QueueListEntry& entry);
+SentMessageView view_of(const Queues::Sent& sent);
+FencedMessage view_of(const std::pair<std::string, QueueFence>& fenced);
 OrphanResponse view_of(const OrphanReport& report);
 
 template <typename Entry>

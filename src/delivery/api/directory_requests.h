@@ -1,5 +1,5 @@
-// The requests and responses about what a broker consists of: workspaces, members, topics, queues,
-// jobs and the broker itself.
+// The requests and responses about what a broker consists of: workspaces, members, topics, jobs
+// and the broker itself.
 #pragma once
 
 #include <cstdint>
@@ -155,7 +155,7 @@ struct InvitationCreated {
   }
 };
 
-// Topics and queues
+// Topics
 
 struct CreateTopicRequest {
   std::string name = {};
@@ -217,30 +217,6 @@ struct SubscribeRequest {
     v.required("member", self.member);
     v.optional("role", self.role);
   }
-};
-
-struct CreateQueueRequest {
-  std::string name = {};
-
-  static void visit(auto& self, auto& v) { v.required("name", self.name); }
-};
-
-struct QueueView {
-  std::string name = {};
-  std::uint64_t messages = 0;
-  TimeMs created_at = {};
-
-  static void visit(auto& self, auto& v) {
-    v.required("name", self.name);
-    v.required("messages", self.messages);
-    v.required("created_at", self.created_at);
-  }
-};
-
-struct QueueList {
-  std::vector<QueueView> queues = {};
-
-  static void visit(auto& self, auto& v) { v.required("queues", self.queues); }
 };
 
 // Jobs, and the broker itself

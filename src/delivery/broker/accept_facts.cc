@@ -49,6 +49,11 @@ DedupeRecord record_of(const AcceptRow& row) {
           /*history_available=*/true};
 }
 
+TimeMs due_at_of(const AcceptRow& row) {
+  const TimeMs not_before = row.message.queue.not_before;
+  return not_before > row.now ? not_before : TimeMs{0};
+}
+
 std::string name_key(std::string_view name) {
   std::string key(name);
   for (char& c : key) {

@@ -26,6 +26,19 @@ inline constexpr std::string_view kDestinationJoins =
     "LEFT JOIN @.member m ON i.destination_kind = 'dm' AND m.mesh_id = i.mesh_id "
     "AND m.pubkey = i.destination_ref";
 
+// The row of a message in its queue: kQueueEntryInsert, a relation with the columns that it names,
+// and kQueueEntryJoin. In a queue with lanes a message is in the lane of its sender and ordering
+// key.
+inline constexpr std::string_view kQueueEntryInsert =
+    "INSERT INTO @.queue_entry(broker_message_id, mesh_id, queue, lane, ordering_key, rank, "
+    "history_seq, state, due_at, expires_at, deliveries, lease, lease_member_id, ended_at, reason) "
+    "SELECT i.broker_message_id, i.mesh_id, i.queue, CASE WHEN q.ordering = 'lanes' "
+    "THEN i.sender_member_id || '/' || i.ordering_key ELSE '' END, i.ordering_key, i.rank, "
+    "i.history_seq, CASE WHEN i.due_at > 0 THEN 'delayed' ELSE 'ready' END, i.due_at, "
+    "i.expires_at, 0, '', '', 0, '' FROM (";
+inline constexpr std::string_view kQueueEntryJoin =
+    ") i JOIN @.queue q ON q.mesh_id = i.mesh_id AND q.name = i.queue";
+
 struct DestinationFacts {
   bool exists = false;
   std::uint64_t last_seq = 0;
@@ -44,6 +57,9 @@ bool is_accepted(const AcceptOutcome& outcome);
 
 // The record that an accepted message leaves.
 DedupeRecord record_of(const AcceptRow& row);
+
+// When the message of a queue is ready; 0: at once.
+TimeMs due_at_of(const AcceptRow& row);
 
 // How mentions and display names are compared: ASCII letters in lower case.
 std::string name_key(std::string_view name);

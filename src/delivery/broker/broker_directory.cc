@@ -69,6 +69,25 @@ Result<void> check_retention(const Workspace& workspace) {
   return {};
 }
 
+Result<void> check_settings(const QueueSettings& settings) {
+  if (settings.lease_ms < 1 || settings.lease_ms > kLongestLeaseMs) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("lease_ms is {}; use 1 to {}", settings.lease_ms, kLongestLeaseMs)}
+        .with("field", "lease_ms");
+  }
+  if (settings.max_deliveries > kMostDeliveries) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("max_deliveries is {}; use at most {}, or 0 for no limit",
+                             settings.max_deliveries, kMostDeliveries)}
+        .with("field", "max_deliveries");
+  }
+  return {};
+}
+
+Error no_such_queue(std::string_view name) {
+  return Error{ErrorCode::not_found, fmt::format("there is no queue {}", quote(name))};
+}
+
 }  // namespace
 
 Result<void> create_workspace(SqlSession& session, const Workspace& workspace, TimeMs now) {
@@ -172,12 +191,46 @@ Result<void> archive_topic(SqlSession& session, std::string_view mesh_id, std::s
 }
 
 Result<void> create_queue(SqlSession& session, std::string_view mesh_id, std::string_view name,
-                          TimeMs now) {
+                          TimeMs now, const QueueSettings& settings) {
   HOLDFAST_CHECK(check_destination({DestinationKind::queue, std::string(name)}));
+  HOLDFAST_CHECK(check_settings(settings));
   HOLDFAST_CHECK(add_destination(session, mesh_id, DestinationKind::queue, name));
-  HOLDFAST_CHECK(
-      session.execute("INSERT INTO @.queue(mesh_id, name, created_at) VALUES ($1t, $2t, $3i)",
-                      {mesh_id, name, now.value}));
+  HOLDFAST_CHECK(session.execute(
+      "INSERT INTO @.queue(mesh_id, name, created_at, ordering, access, max_deliveries, lease_ms) "
+      "VALUES ($1t, $2t, $3i, $4t, $5t, $6i, $7i)",
+      {mesh_id, name, now.value, to_text(settings.order), to_text(settings.access),
+       std::int64_t{settings.max_deliveries}, settings.lease_ms}));
+  return {};
+}
+
+Result<void> configure_queue(SqlSession& session, std::string_view mesh_id, std::string_view name,
+                             const QueueSettings& settings) {
+  HOLDFAST_CHECK(check_settings(settings));
+  HOLDFAST_TRY(const std::uint64_t changed,
+               session.execute("UPDATE @.queue SET access = $3t, max_deliveries = $4i, "
+                               "lease_ms = $5i WHERE mesh_id = $1t AND name = $2t",
+                               {mesh_id, name, to_text(settings.access),
+                                std::int64_t{settings.max_deliveries}, settings.lease_ms}));
+  return changed == 0 ? no_such_queue(name) : Result<void>();
+}
+
+Result<void> grant_queue(SqlSession& session, std::string_view mesh_id, std::string_view name,
+                         std::string_view member_id, TimeMs now) {
+  HOLDFAST_TRY(const std::uint64_t found,
+               session.execute("INSERT INTO @.queue_consumer(mesh_id, queue, member_id, "
+                               "granted_at) SELECT q.mesh_id, q.name, $3t, $4i FROM @.queue q "
+                               "WHERE q.mesh_id = $1t AND q.name = $2t "
+                               "ON CONFLICT(mesh_id, queue, member_id) "
+                               "DO UPDATE SET granted_at = excluded.granted_at",
+                               {mesh_id, name, member_id, now.value}));
+  return found == 0 ? no_such_queue(name) : Result<void>();
+}
+
+Result<void> withdraw_queue(SqlSession& session, std::string_view mesh_id, std::string_view name,
+                            std::string_view member_id) {
+  HOLDFAST_CHECK(session.execute(
+      "DELETE FROM @.queue_consumer WHERE mesh_id = $1t AND queue = $2t AND member_id = $3t",
+      {mesh_id, name, member_id}));
   return {};
 }
 

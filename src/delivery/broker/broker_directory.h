@@ -15,6 +15,7 @@
 #include "delivery/broker/sql_session.h"
 #include "delivery/contract/max_age.h"
 #include "delivery/contract/message_request.h"
+#include "delivery/contract/queue_decision.h"
 #include "holdfast/result.h"
 
 namespace holdfast::delivery {
@@ -64,8 +65,17 @@ Result<void> create_topic(SqlSession& session, const Topic& topic, TimeMs now);
 Result<void> archive_topic(SqlSession& session, std::string_view mesh_id, std::string_view name,
                            TimeMs now);
 
+// invalid_argument when a lease or the number of deliveries is out of bounds.
 Result<void> create_queue(SqlSession& session, std::string_view mesh_id, std::string_view name,
-                          TimeMs now);
+                          TimeMs now, const QueueSettings& settings = {});
+// Everything but the order can be changed.
+Result<void> configure_queue(SqlSession& session, std::string_view mesh_id, std::string_view name,
+                             const QueueSettings& settings);
+// Of a closed queue: the member may claim. not_found when there is no such queue.
+Result<void> grant_queue(SqlSession& session, std::string_view mesh_id, std::string_view name,
+                         std::string_view member_id, TimeMs now);
+Result<void> withdraw_queue(SqlSession& session, std::string_view mesh_id, std::string_view name,
+                            std::string_view member_id);
 
 // A reader receives and may not post.
 enum class SubscriptionRole : std::uint8_t { writer, reader };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "delivery/broker/accept_facts.h"
+#include "delivery/broker/queue_rows.h"
 #include "delivery/broker/workspace_row.h"
 
 namespace holdfast::delivery {
@@ -120,20 +121,55 @@ Result<std::vector<SubscriptionEntry>> list_subscriptions(SqlSession& session,
   return entries;
 }
 
-Result<std::vector<QueueEntry>> list_queues(SqlSession& session, std::string_view mesh_id) {
+namespace {
+
+// name: empty: of all queues.
+Result<std::vector<QueueEntry>> read_queues(SqlSession& session, std::string_view mesh_id,
+                                            std::string_view name) {
   HOLDFAST_TRY(const SqlRows rows,
-               session.query("SELECT q.name, q.created_at, d.last_seq FROM @.queue q "
+               session.query("SELECT q.name, q.created_at, d.last_seq, q.ordering, q.access, "
+                             "q.max_deliveries, q.lease_ms FROM @.queue q "
                              "JOIN @.destination d ON d.mesh_id = q.mesh_id "
                              "AND d.destination_kind = 'queue' AND d.destination_ref = q.name "
-                             "WHERE q.mesh_id = $1t ORDER BY q.name",
-                             {mesh_id}));
+                             "WHERE q.mesh_id = $1t AND ($2t = '' OR q.name = $2t) "
+                             "ORDER BY q.name",
+                             {mesh_id, name}));
   std::vector<QueueEntry> entries;
   entries.reserve(rows.size());
   for (const Cells& row : rows) {
-    entries.push_back(
-        {row[0].bytes, TimeMs{row[1].integer}, static_cast<std::uint64_t>(row[2].integer)});
+    entries.push_back({.name = row[0].bytes,
+                       .created_at = TimeMs{row[1].integer},
+                       .messages = static_cast<std::uint64_t>(row[2].integer),
+                       .settings = settings_of(row, 3)});
   }
   return entries;
+}
+
+}  // namespace
+
+Result<std::vector<QueueEntry>> list_queues(SqlSession& session, std::string_view mesh_id) {
+  return read_queues(session, mesh_id, "");
+}
+
+Result<std::optional<QueueEntry>> find_queue_entry(SqlSession& session, std::string_view mesh_id,
+                                                   std::string_view name) {
+  HOLDFAST_TRY(auto entries, read_queues(session, mesh_id, name));
+  return entries.empty() || name.empty() ? std::nullopt : std::optional(std::move(entries.front()));
+}
+
+Result<std::vector<std::string>> list_consumers(SqlSession& session, std::string_view mesh_id,
+                                                std::string_view queue) {
+  HOLDFAST_TRY(const SqlRows rows,
+               session.query("SELECT m.display_name FROM @.queue_consumer c "
+                             "JOIN @.member m ON m.member_id = c.member_id "
+                             "WHERE c.mesh_id = $1t AND c.queue = $2t ORDER BY m.name_key",
+                             {mesh_id, queue}));
+  std::vector<std::string> names;
+  names.reserve(rows.size());
+  for (const Cells& row : rows) {
+    names.push_back(row[0].bytes);
+  }
+  return names;
 }
 
 Result<DeliveryDepth> count_deliveries(SqlSession& session) {

@@ -61,12 +61,18 @@ Result<std::vector<SubscriptionEntry>> list_subscriptions(SqlSession& session,
                                                           std::string_view topic);
 
 struct QueueEntry {
-  std::string name;
-  TimeMs created_at;
+  std::string name = {};
+  TimeMs created_at = {};
   std::uint64_t messages = 0;  // that were ever accepted
+  QueueSettings settings = {};
 };
 
 Result<std::vector<QueueEntry>> list_queues(SqlSession& session, std::string_view mesh_id);
+Result<std::optional<QueueEntry>> find_queue_entry(SqlSession& session, std::string_view mesh_id,
+                                                   std::string_view name);
+// The names of the members that were granted a queue.
+Result<std::vector<std::string>> list_consumers(SqlSession& session, std::string_view mesh_id,
+                                                std::string_view queue);
 
 // Deliveries by channel and state, and how long the oldest one that has not ended has waited.
 struct DeliveryDepth {

@@ -254,8 +254,64 @@ CREATE INDEX webhook_attempt_endpoint ON @.webhook_attempt(endpoint_id, attempt_
 CREATE INDEX webhook_attempt_time ON @.webhook_attempt(started_at);
 )sql";
 
-constexpr auto kMigrations = std::to_array<Migration>(
-    {{1, kFirst}, {2, kInvitations}, {3, kTokenKeys}, {4, kDeliveryIndexes}, {5, kWebhooks}});
+// What changes about a message of a queue is in a row of its own, without the body. The indexes
+// are those of a claim: what is ready, of a key or in a lane; what is due; what has expired.
+constexpr std::string_view kQueues = R"sql(
+ALTER TABLE @.queue ADD COLUMN ordering TEXT NOT NULL DEFAULT 'shared'
+  CHECK (ordering IN ('shared', 'lanes'));
+ALTER TABLE @.queue ADD COLUMN access TEXT NOT NULL DEFAULT 'open'
+  CHECK (access IN ('open', 'closed'));
+ALTER TABLE @.queue ADD COLUMN max_deliveries #int NOT NULL DEFAULT 20;
+ALTER TABLE @.queue ADD COLUMN lease_ms #int NOT NULL DEFAULT 30000;
+CREATE TABLE @.queue_consumer(
+  mesh_id TEXT NOT NULL REFERENCES @.mesh(mesh_id) ON DELETE CASCADE,
+  queue TEXT NOT NULL,
+  member_id TEXT NOT NULL,
+  granted_at #int NOT NULL,
+  PRIMARY KEY (mesh_id, queue, member_id)
+) #without_rowid;
+CREATE TABLE @.queue_entry(
+  broker_message_id TEXT PRIMARY KEY,
+  mesh_id TEXT NOT NULL REFERENCES @.mesh(mesh_id) ON DELETE CASCADE,
+  queue TEXT NOT NULL,
+  lane TEXT NOT NULL,
+  ordering_key TEXT NOT NULL,
+  rank #int NOT NULL,
+  history_seq #int NOT NULL,
+  state TEXT NOT NULL
+    CHECK (state IN ('ready', 'delayed', 'leased', 'done', 'dead', 'discarded')),
+  due_at #int NOT NULL,
+  expires_at #int NOT NULL,
+  deliveries #int NOT NULL,
+  lease TEXT NOT NULL,
+  lease_member_id TEXT NOT NULL,
+  ended_at #int NOT NULL,
+  reason TEXT NOT NULL
+) #without_rowid;
+INSERT INTO @.queue_entry SELECT m.broker_message_id, m.mesh_id, m.destination_ref, '', '',
+  CASE m.priority WHEN 'now' THEN 0 WHEN 'next' THEN 1 ELSE 2 END, h.history_seq, 'ready', 0, 0, 0,
+  '', '', 0, '' FROM @.message_queue m JOIN @.message_history h
+  ON h.broker_message_id = m.broker_message_id WHERE m.destination_kind = 'queue';
+CREATE INDEX queue_entry_ready ON @.queue_entry(mesh_id, queue, rank, history_seq)
+  WHERE state = 'ready' AND lane = '';
+CREATE INDEX queue_entry_key ON @.queue_entry(mesh_id, queue, ordering_key, rank, history_seq)
+  WHERE state = 'ready' AND ordering_key <> '';
+CREATE INDEX queue_entry_lane ON @.queue_entry(mesh_id, queue, rank, lane, history_seq)
+  WHERE state IN ('ready', 'delayed', 'leased') AND lane <> '';
+CREATE INDEX queue_entry_due ON @.queue_entry(mesh_id, queue, due_at)
+  WHERE state IN ('delayed', 'leased');
+CREATE INDEX queue_entry_expiry ON @.queue_entry(mesh_id, queue, expires_at)
+  WHERE state = 'ready' AND expires_at > 0;
+CREATE INDEX queue_entry_dead ON @.queue_entry(mesh_id, queue, broker_message_id)
+  WHERE state = 'dead';
+)sql";
+
+constexpr auto kMigrations = std::to_array<Migration>({{1, kFirst},
+                                                       {2, kInvitations},
+                                                       {3, kTokenKeys},
+                                                       {4, kDeliveryIndexes},
+                                                       {5, kWebhooks},
+                                                       {6, kQueues}});
 
 struct Word {
   std::string_view token;

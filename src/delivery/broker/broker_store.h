@@ -78,6 +78,9 @@ enum class FaultPoint : std::uint8_t {
   deliveries_claimed,  // committed, and not pushed yet
   deliveries_pushed,
   deliveries_acked,  // committed, and not answered yet
+  queue_read,        // inside the transaction of a group of consumers, before its rows are written
+  queue_written,     // inside the transaction, before the commit
+  queue_committed,   // and not answered yet
 };
 // Its error is one of the step.
 using FaultHook = std::function<Result<void>(FaultPoint)>;
@@ -101,6 +104,8 @@ class BrokerStore {
   virtual Result<void> write(const Work& work) = 0;
   // As write(), beside accepts and other writes where the database can: for deliveries.
   virtual Result<void> deliver(const Work& work) = 0;
+  // As deliver(), beside that too: for the consumers of queues, whose statements find single rows.
+  virtual Result<void> consume(const Work& work) { return deliver(work); }
   // Runs the work on one consistent snapshot. For what ends soon: accepts read too.
   virtual Result<void> read(const Work& work) = 0;
   // As read(), beside all other work and without a limit of time: for what looks at many rows.

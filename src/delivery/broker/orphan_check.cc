@@ -56,17 +56,26 @@ constexpr auto kChecks = std::to_array<std::string_view>({
     "HAVING count(h.history_seq) <> d.last_seq OR max(h.history_seq) > d.last_seq) x "
     "GROUP BY x.mesh_id",
     // O6; a minute after the accept, whatever the order of the statements in it.
-    "SELECT d.mesh_id, count(*) FROM @.delivery_queue d JOIN @.mesh w ON w.mesh_id = d.mesh_id "
+    "SELECT x.mesh_id, CAST(sum(x.wrong) AS BIGINT) FROM ("
+    "SELECT d.mesh_id AS mesh_id, count(*) AS wrong FROM @.delivery_queue d "
+    "JOIN @.mesh w ON w.mesh_id = d.mesh_id "
     "LEFT JOIN {0} m ON m.broker_message_id = d.broker_message_id "
     "LEFT JOIN @.client_message_dedupe c ON c.mesh_id = m.mesh_id "
     "AND c.sender_member_id = m.sender_member_id AND c.client_message_id = m.client_message_id "
     "WHERE m.broker_message_id IS NULL OR (c.mesh_id IS NULL AND m.client_message_id IS NOT NULL "
     "AND d.created_at + 60000 < $1i AND (w.dedupe_mode = 'permanent' "
-    "OR m.created_at + w.dedupe_retention_days * 86400000 > $1i)) GROUP BY d.mesh_id",
+    "OR m.created_at + w.dedupe_retention_days * 86400000 > $1i)) GROUP BY d.mesh_id "
+    "UNION ALL SELECT e.mesh_id, count(*) FROM @.queue_entry e LEFT JOIN @.message_queue q "
+    "ON q.broker_message_id = e.broker_message_id WHERE q.broker_message_id IS NULL "
+    "GROUP BY e.mesh_id) x GROUP BY x.mesh_id",
     // O7
-    "SELECT m.mesh_id, count(*) FROM {0} m WHERE $1i > 0 AND m.fanout_count <> "
+    "SELECT x.mesh_id, CAST(sum(x.wrong) AS BIGINT) FROM ("
+    "SELECT m.mesh_id AS mesh_id, count(*) AS wrong FROM {0} m WHERE $1i > 0 AND m.fanout_count <> "
     "(SELECT count(*) FROM @.delivery_queue d WHERE d.broker_message_id = m.broker_message_id "
-    "AND d.channel = 'ws') GROUP BY m.mesh_id",
+    "AND d.channel = 'ws') GROUP BY m.mesh_id "
+    "UNION ALL SELECT q.mesh_id, count(*) FROM @.message_queue q LEFT JOIN @.queue_entry e "
+    "ON e.broker_message_id = q.broker_message_id WHERE q.destination_kind = 'queue' "
+    "AND e.broker_message_id IS NULL GROUP BY q.mesh_id) x GROUP BY x.mesh_id",
     // O8
     "SELECT i.mesh_id, count(*) FROM @.mention_index i "
     "LEFT JOIN {0} m ON m.broker_message_id = i.broker_message_id "
@@ -138,8 +147,12 @@ std::string_view orphan_meaning(std::size_t index) {
       "a message without its dedupe row, although its dedupe window has not ended",
       "a dedupe row and a message of one id that differ in broker id or destination",
       "a history row without a message that is not marked as pruned, or a gap in a sequence",
-      "a delivery without its message, or of a message without its dedupe row",
-      "a message with fewer or more deliveries than it had recipients",
+      "a delivery or a place in a queue without its message, or a delivery of a message without "
+      "its "
+      "dedupe row",
+      "a message with fewer or more deliveries than it had recipients, or of a queue without a "
+      "place "
+      "in it",
       "a mention without its message",
       "a stored fingerprint that is not that of the stored message",
       "a dedupe row that is marked as pruned while its message exists"};

@@ -144,6 +144,17 @@ void add_message(Columns& columns, const AcceptRow& row, std::uint64_t seq) {
   columns.number(seq).end_row();
 }
 
+void add_queue_entry(Columns& columns, const AcceptRow& row, std::uint64_t seq) {
+  const Envelope& envelope = row.message.envelope;
+  if (envelope.destination.kind == DestinationKind::queue) {
+    const QueueTerms& terms = row.message.queue;
+    columns.text(row.broker_message_id).text(row.mesh_id).text(envelope.destination.ref);
+    columns.text(row.sender_member_id).text(terms.ordering_key);
+    columns.number(static_cast<std::uint64_t>(envelope.priority)).number(seq);
+    columns.time(due_at_of(row)).time(terms.expires_at).end_row();
+  }
+}
+
 void add_mentions(Columns& columns, std::deque<std::string>& keys, const AcceptRow& row,
                   std::uint64_t seq) {
   for (const std::string& mention : row.message.mentions) {
@@ -183,6 +194,7 @@ PostgresAccept::PostgresAccept(const std::string& s, std::function<Result<void>(
       release_{"accept_release", release_sql(s)},
       topic_{"accept_topic", topic_message_sql(s)},
       direct_{"accept_direct", queue_message_sql(s)},
+      queue_{"accept_queue", queue_entry_sql(s)},
       history_{"accept_history", history_sql(s)},
       advance_{"accept_advance", advance_sql(s)},
       mention_{"accept_mention", mention_sql(s)},
@@ -227,6 +239,7 @@ std::vector<PostgresAccept::Step> PostgresAccept::writing(
   Columns released;
   Columns topics;
   Columns direct;
+  Columns queues;
   Columns histories;
   Columns mentions;
   std::deque<std::string> mention_keys;
@@ -241,6 +254,7 @@ std::vector<PostgresAccept::Step> PostgresAccept::writing(
     }
     const bool topic = row.message.envelope.destination.kind == DestinationKind::topic;
     add_message(topic ? topics : direct, row, seq);
+    add_queue_entry(queues, row, seq);
     histories.destination(row).number(seq).text(row.history_id).text(row.broker_message_id);
     histories.time(row.now).end_row();
     add_mentions(mentions, mention_keys, row, seq);
@@ -255,6 +269,7 @@ std::vector<PostgresAccept::Step> PostgresAccept::writing(
   add(release_, released, {});
   add(topic_, topics, FaultPoint::message_inserted);
   add(direct_, direct, FaultPoint::deliveries_inserted);
+  add(queue_, queues, {});
   add(history_, histories, FaultPoint::history_inserted);
   add(advance_, new_heads(group, outcomes), {});
   add(mention_, mentions, FaultPoint::mentions_inserted);

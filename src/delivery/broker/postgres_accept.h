@@ -50,6 +50,7 @@ class PostgresAccept {
   PgStatement release_;
   PgStatement topic_;
   PgStatement direct_;
+  PgStatement queue_;
   PgStatement history_;
   PgStatement advance_;
   PgStatement mention_;

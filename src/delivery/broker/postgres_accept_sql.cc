@@ -115,6 +115,14 @@ std::string queue_message_sql(const std::string& s) {
                                  s));
 }
 
+std::string queue_entry_sql(const std::string& s) {
+  return fmt::format(
+      "{}SELECT * FROM {}{}", translate_sql(kQueueEntryInsert, SqlDialect::postgres, s),
+      relation({"broker_message_id:t", "mesh_id:t", "queue:t", "sender_member_id:t",
+                "ordering_key:t", "rank:i", "history_seq:i", "due_at:i", "expires_at:i"}),
+      translate_sql(kQueueEntryJoin, SqlDialect::postgres, s));
+}
+
 std::string history_sql(const std::string& s) {
   return fmt::format(
       "INSERT INTO {}message_history(mesh_id, destination_kind, destination_ref, history_seq, "

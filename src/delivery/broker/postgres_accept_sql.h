@@ -16,6 +16,7 @@ std::string release_sql(const std::string& s);
 // With their deliveries; broker_message_id, fanout_count
 std::string topic_message_sql(const std::string& s);
 std::string queue_message_sql(const std::string& s);
+std::string queue_entry_sql(const std::string& s);
 std::string history_sql(const std::string& s);
 std::string advance_sql(const std::string& s);
 std::string mention_sql(const std::string& s);

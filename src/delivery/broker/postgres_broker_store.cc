@@ -48,12 +48,14 @@ class PostgresBrokerStore final : public BrokerStore {
         accept_(prefix_of(url_), options_.fault) {
     writer_.by_keys = true;
     finder_.by_keys = true;
+    consumer_.by_keys = true;
   }
 
   Result<void> open();
   std::vector<Result<AcceptOutcome>> accept(std::span<const AcceptRow> group) override;
   Result<void> write(const Work& work) override { return transact(writer_, "BEGIN", work); }
   Result<void> deliver(const Work& work) override { return transact(deliverer_, "BEGIN", work); }
+  Result<void> consume(const Work& work) override { return transact(consumer_, "BEGIN", work); }
   Result<void> read(const Work& work) override { return transact(reader_, kSnapshot, work); }
   Result<void> scan(const Work& work) override { return transact(scanner_, kSnapshot, work); }
   Result<void> read_once(const Work& work) override {
@@ -73,6 +75,7 @@ class PostgresBrokerStore final : public BrokerStore {
   const PostgresAccept accept_;
   Link writer_;
   Link deliverer_;
+  Link consumer_;
   Link reader_;
   Link scanner_;
   Link finder_;  // of single queries

@@ -9,8 +9,11 @@ namespace holdfast::delivery {
 namespace {
 
 constexpr std::string_view kNoOpenDelivery =
-    "NOT EXISTS (SELECT 1 FROM @.delivery_queue d WHERE d.broker_message_id = {}.broker_message_id "
-    "AND d.state IN ('queued', 'leased'))";
+    "NOT EXISTS (SELECT 1 FROM @.delivery_queue d WHERE d.broker_message_id = "
+    "{0}.broker_message_id "
+    "AND d.state IN ('queued', 'leased')) AND NOT EXISTS (SELECT 1 FROM @.queue_entry e "
+    "WHERE e.broker_message_id = {0}.broker_message_id "
+    "AND e.state IN ('ready', 'delayed', 'leased'))";
 
 // The rows of a history are small and have no bodies.
 Result<std::vector<HistoryPlace>> find_expired(SqlSession& session, const HistoryPlace& after,
@@ -49,7 +52,8 @@ Result<bool> prune_one(SqlSession& session, const HistoryPlace& place, TimeMs no
     return false;
   }
   for (const std::string_view from :
-       {table, std::string_view("delivery_queue"), std::string_view("mention_index")}) {
+       {table, std::string_view("delivery_queue"), std::string_view("queue_entry"),
+        std::string_view("mention_index")}) {
     HOLDFAST_CHECK(
         session.execute(fmt::format("DELETE FROM @.{} WHERE broker_message_id = $1t", from), {id}));
   }

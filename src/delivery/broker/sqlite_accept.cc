@@ -22,7 +22,7 @@ constexpr std::string_view kOfKey =
     "WHERE mesh_id = ?1 AND sender_member_id = ?2 AND client_message_id = ?3";
 
 // In the order of SqliteAccept::Sql.
-std::array<std::string, 11> statement_texts() {
+std::array<std::string, 12> statement_texts() {
   return {
       "INSERT INTO client_message_dedupe(mesh_id, sender_member_id, client_message_id, "
       "broker_message_id, history_id, request_fingerprint, destination_kind, destination_ref, "
@@ -45,6 +45,10 @@ std::array<std::string, 11> statement_texts() {
                   kDeliveryColumns),
       fmt::format("INSERT INTO topic_message{}", kMessageColumns),
       fmt::format("INSERT INTO message_queue{}", kMessageColumns),
+      translate_sql(kQueueEntryInsert, SqlDialect::sqlite, "") +
+          "SELECT ?2 AS mesh_id, ?3 AS queue, ?1 AS broker_message_id, ?4 AS sender_member_id, "
+          "?5 AS ordering_key, ?6 AS rank, ?7 AS history_seq, ?8 AS due_at, ?9 AS expires_at" +
+          translate_sql(kQueueEntryJoin, SqlDialect::sqlite, ""),
       "INSERT INTO message_history(mesh_id, destination_kind, destination_ref, history_seq, "
       "history_id, broker_message_id, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
       "UPDATE destination SET last_seq = ?4 "
@@ -227,6 +231,7 @@ Result<void> SqliteAccept::write_effects(const AcceptRow& row, AcceptOutcome& ou
   HOLDFAST_TRY(outcome.fanout_count, write_deliveries(row, seq));
   HOLDFAST_CHECK(fault(FaultPoint::deliveries_inserted));
   HOLDFAST_CHECK(write_message(row, outcome.fanout_count));
+  HOLDFAST_CHECK(write_queue_entry(row, seq));
   HOLDFAST_CHECK(fault(FaultPoint::message_inserted));
   HOLDFAST_CHECK(write_history(row, seq));
   HOLDFAST_CHECK(fault(FaultPoint::history_inserted));
@@ -271,6 +276,25 @@ Result<void> SqliteAccept::write_message(const AcceptRow& row, std::uint64_t fan
       .bytes(envelope.body)
       .number(row.now.value)
       .number(static_cast<std::int64_t>(fanout_count));
+  return insert.run();
+}
+
+Result<void> SqliteAccept::write_queue_entry(const AcceptRow& row, std::int64_t seq) {
+  const Envelope& envelope = row.message.envelope;
+  if (envelope.destination.kind != DestinationKind::queue) {
+    return {};
+  }
+  SqliteStatement& insert = statement(Sql::queue_entry);
+  Binding(insert)
+      .text(row.broker_message_id)
+      .text(row.mesh_id)
+      .text(envelope.destination.ref)
+      .text(row.sender_member_id)
+      .text(row.message.queue.ordering_key)
+      .number(static_cast<std::int64_t>(envelope.priority))
+      .number(seq)
+      .number(due_at_of(row).value)
+      .number(row.message.queue.expires_at.value);
   return insert.run();
 }
 

@@ -46,6 +46,7 @@ class SqliteAccept {
     direct,
     topic_message,
     queue_message,
+    queue_entry,
     history,
     advance,
     mention,
@@ -65,6 +66,7 @@ class SqliteAccept {
   Result<void> write_effects(const AcceptRow& row, AcceptOutcome& outcome);
   Result<std::uint64_t> write_deliveries(const AcceptRow& row, std::int64_t seq);
   Result<void> write_message(const AcceptRow& row, std::uint64_t fanout_count);
+  Result<void> write_queue_entry(const AcceptRow& row, std::int64_t seq);
   Result<void> write_history(const AcceptRow& row, std::int64_t seq);
   Result<void> write_mentions(const AcceptRow& row, std::int64_t seq);
   Result<void> write_heads();

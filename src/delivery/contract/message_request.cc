@@ -68,7 +68,10 @@ constexpr auto kForms = std::to_array<std::pair<std::string_view, std::string_vi
      {"mentions", "a list of texts"},
      {"reply_to_id", "a text"},
      {"first_sent_at", "milliseconds since 1970"},
-     {"attempt", "a number"}});
+     {"attempt", "a number"},
+     {"not_before", "milliseconds since 1970"},
+     {"expires_at", "milliseconds since 1970"},
+     {"ordering_key", "a text"}});
 
 // A field with a wrong value is reported with what it holds.
 Error invalid(const Error& error) {
@@ -107,6 +110,32 @@ Result<void> check_mentions(const std::vector<std::string>& mentions) {
     }
   }
   return {};
+}
+
+Result<QueueTerms> checked_terms(const MessageRequest& request) {
+  const QueueTerms terms{request.not_before.value_or(TimeMs{}),
+                         request.expires_at.value_or(TimeMs{}), request.ordering_key};
+  const bool given = request.not_before.has_value() || request.expires_at.has_value() ||
+                     !request.ordering_key.empty();
+  if (given && request.destination.kind != DestinationKind::queue) {
+    return rejected(Rejection::invalid_request,
+                    "not_before, expires_at and ordering_key are for messages to queues");
+  }
+  if (terms.not_before.value < 0 || request.expires_at.value_or(TimeMs{1}).value <= 0) {
+    return rejected(Rejection::invalid_request,
+                    "not_before and expires_at are milliseconds since 1970");
+  }
+  if (terms.expires_at.value > 0 && terms.expires_at <= terms.not_before) {
+    return rejected(Rejection::invalid_request,
+                    "expires_at is not after not_before: the message could never be taken");
+  }
+  if (terms.ordering_key.size() > kMaxOrderingKey ||
+      terms.ordering_key.find('\0') != std::string::npos) {
+    return rejected(
+        Rejection::invalid_request,
+        fmt::format("ordering_key has at most {} bytes, and no zero byte", kMaxOrderingKey));
+  }
+  return terms;
 }
 
 Result<std::string> decoded_body(const std::string& body, BodyForm form) {
@@ -165,6 +194,7 @@ Result<Message> check_message(const MessageRequest& request, BodyForm form) {
   HOLDFAST_TRY(envelope.meta, canonical_meta(request.meta.view()));
   HOLDFAST_CHECK(check_envelope(envelope));
   HOLDFAST_CHECK(check_mentions(request.mentions));
+  HOLDFAST_TRY(QueueTerms terms, checked_terms(request));
   HOLDFAST_TRY(envelope.body, decoded_body(request.body.value_or(""), form));
   const Digest fingerprint = fingerprint_of(envelope);
   if (fingerprint != request.request_fingerprint) {
@@ -179,7 +209,8 @@ Result<Message> check_message(const MessageRequest& request, BodyForm form) {
                  .envelope = std::move(envelope),
                  .mentions = request.mentions,
                  .first_sent_at = request.first_sent_at,
-                 .attempt = request.attempt};
+                 .attempt = request.attempt,
+                 .queue = std::move(terms)};
 }
 
 }  // namespace holdfast::delivery

@@ -33,6 +33,11 @@ struct MessageRequest {
   std::string reply_to_id;
   std::optional<TimeMs> first_sent_at;  // of a retry
   std::uint32_t attempt = 0;
+  // Of a message to a queue. Like mentions they are not part of the fingerprint: those of the first
+  // request count.
+  std::optional<TimeMs> not_before;
+  std::optional<TimeMs> expires_at;
+  std::string ordering_key;
 
   template <typename Self, typename Visitor>
   static void visit(Self& self, Visitor& v) {
@@ -48,6 +53,9 @@ struct MessageRequest {
     v.optional("reply_to_id", self.reply_to_id);
     v.optional("first_sent_at", self.first_sent_at);
     v.optional("attempt", self.attempt);
+    v.optional("not_before", self.not_before);
+    v.optional("expires_at", self.expires_at);
+    v.optional("ordering_key", self.ordering_key);
   }
 };
 
@@ -58,6 +66,15 @@ Result<MessageRequest> parse_message_request(std::string_view json);
 // How a workspace carries bodies: as UTF-8 text, or sealed, as base64url without padding.
 enum class BodyForm : std::uint8_t { plain, sealed };
 
+inline constexpr std::size_t kMaxOrderingKey = 255;
+
+// When a message of a queue may be taken, and which others it keeps its order with.
+struct QueueTerms {
+  TimeMs not_before;  // 0: at once
+  TimeMs expires_at;  // 0: never
+  std::string ordering_key;
+};
+
 struct Message {
   ClientMessageId id;
   Digest fingerprint{};
@@ -65,6 +82,7 @@ struct Message {
   std::vector<std::string> mentions;
   std::optional<TimeMs> first_sent_at;
   std::uint32_t attempt = 0;
+  QueueTerms queue = {};
 };
 
 // invalid_request, invalid_idempotency_key, or canonical_form_drift when the fingerprint in the

@@ -122,8 +122,14 @@ void BrokerActors::set_up() {
     add_topic(workspace, "alerts", {});
     add_topic(workspace, "inner", {.closed = true});
     add_topic(workspace, "quiet", {.sender_excluded = true});
-    change("POST", "/v1/workspaces/" + workspace + "/queues", R"({"name":"jobs"})", 201);
-    world_.oracle.add_queue(mesh_of(workspace), "jobs");
+    change("POST", "/v1/workspaces/" + workspace + "/queues",
+           R"({"name":"jobs","max_deliveries":3,"lease_ms":2000})", 201);
+    world_.oracle.add_queue(mesh_of(workspace), "jobs",
+                            {.lanes = false, .max_deliveries = 3, .lease_ms = 2000});
+    change("POST", "/v1/workspaces/" + workspace + "/queues",
+           R"({"name":"rows","order":"lanes","max_deliveries":2,"lease_ms":3000})", 201);
+    world_.oracle.add_queue(mesh_of(workspace), "rows",
+                            {.lanes = true, .max_deliveries = 2, .lease_ms = 3000});
   }
   for (std::size_t i = 0; i < members_.size(); ++i) {
     for (const char* topic : kTopics) {
@@ -164,6 +170,8 @@ void BrokerActors::act(const BrokerItem& item) {
         }
       }
       return;
+    case BrokerAct::consume:
+      return consume(dice, process);
     case BrokerAct::read: {
       const ActorMember& member = members_[dice.below(members_.size(), "member")];
       return read(member, "topic", "alerts");
@@ -185,13 +193,15 @@ void BrokerActors::act(const BrokerItem& item) {
 }
 
 void BrokerActors::arm(const Dice& dice, std::size_t process, bool crash) {
-  constexpr std::array<FaultPoint, 12> kPoints{
+  constexpr std::array<FaultPoint, 15> kPoints{
       FaultPoint::dedupe_read,      FaultPoint::budget_consumed,
       FaultPoint::claimed,          FaultPoint::destination_checked,
       FaultPoint::message_inserted, FaultPoint::deliveries_inserted,
       FaultPoint::history_inserted, FaultPoint::mentions_inserted,
       FaultPoint::before_commit,    FaultPoint::after_commit,
-      FaultPoint::rows_swept,       FaultPoint::message_pruned};
+      FaultPoint::rows_swept,       FaultPoint::message_pruned,
+      FaultPoint::queue_read,       FaultPoint::queue_written,
+      FaultPoint::queue_committed};
   machine_.arm({process, kPoints.at(dice.below(kPoints.size(), "point")), crash});
 }
 
@@ -224,6 +234,117 @@ void BrokerActors::administer(const Dice& dice, std::size_t /*process*/) {
     default:
       return change_topic(dice, member);
   }
+}
+
+// A consumer claims, or ends what it holds, perhaps too late or what another one holds; or the job
+// comes.
+void BrokerActors::consume(const Dice& dice, std::size_t process) {
+  const std::uint64_t what = dice.below(10, "consume");
+  if (what == 0) {
+    return machine_.advance_queues(process);
+  }
+  if (what < 5 && !held_.empty()) {
+    return settle(dice, process);
+  }
+  claim(dice, process, members_[dice.below(members_.size(), "consumer")],
+        dice.chance(50, "shared") ? "jobs" : "rows");
+}
+
+void BrokerActors::claim(const Dice& dice, std::size_t process, const ActorMember& member,
+                         const std::string& queue) {
+  const std::size_t limit = 1 + dice.below(4, "most");
+  const std::int64_t now = machine_.now(process);
+  machine_.consume(
+      process, member.token, "/v1/queues/" + queue + "/claim",
+      fmt::format(R"({{"limit":{}}})", limit), [&](bool committed, const net::Response* response) {
+        const bool refused = response != nullptr && response->status == 403;
+        if (!committed || refused) {
+          if (response != nullptr && response->status < 400) {
+            world_.oracle.fail("a claim that was not committed was answered");
+          }
+          return;
+        }
+        const auto json = response == nullptr || response->status >= 500
+                              ? Result<Json>(Error{ErrorCode::io_error, "lost"})
+                              : Json::parse(response->body);
+        Held held{member.token, {mesh_of(member.workspace), queue, member.member_id, "", {}}};
+        held.held.lease = json.ok() ? std::string(json.value().text("lease"))
+                                    : fmt::format("lost {}", ++lost_leases_);
+        const auto wanted = world_.oracle.claim(held.held, limit, now);
+        world_.coverage.add(wanted.empty() ? "queue:nothing" : "queue:claimed");
+        if (!json.ok()) {
+          return;
+        }
+        const auto messages = json.value().find("messages");
+        for (std::size_t i = 0; messages.has_value() && i < messages->size(); ++i) {
+          held.held.ids.emplace_back(messages->item(i).text("broker_message_id"));
+        }
+        if (held.held.ids != wanted) {
+          world_.oracle.fail(fmt::format("a claim from {} got {} messages and must get {}", queue,
+                                         held.held.ids.size(), wanted.size()));
+        }
+        if (!wanted.empty()) {
+          held_.push_back(held);
+        }
+      });
+}
+
+void BrokerActors::settle(const Dice& dice, std::size_t process) {
+  Held held = held_[dice.below(held_.size(), "held")];
+  if (dice.chance(8, "other queue")) {
+    held.held.queue = held.held.queue == "jobs" ? "rows" : "jobs";
+  }
+  if (dice.chance(8, "other lease")) {
+    held.held.lease = "another";
+  }
+  const std::uint64_t kind = dice.below(10, "kind");
+  const auto how = kind < 6   ? OracleSettlement::ack
+                   : kind < 9 ? OracleSettlement::nack
+                              : OracleSettlement::extend;
+  constexpr std::array<const char*, 3> kActions{"ack", "nack", "extend"};
+  const std::int64_t delay_ms = how == OracleSettlement::nack && dice.chance(50, "later")
+                                    ? static_cast<std::int64_t>(1 + dice.below(3000, "delay"))
+                                    : 0;
+  const std::string body = object_of([&](JsonWriter& json) {
+    json.member("lease", held.held.lease).key("broker_message_ids").begin_array();
+    for (const std::string& id : held.held.ids) {
+      json.string(id);
+    }
+    json.end_array();
+    if (delay_ms > 0) {
+      json.member("delay_ms", delay_ms);
+    }
+  });
+  const std::int64_t now = machine_.now(process);
+  const char* const action = kActions.at(static_cast<std::size_t>(how));
+  machine_.consume(
+      process, held.token, fmt::format("/v1/queues/{}/{}", held.held.queue, action), body,
+      [&](bool committed, const net::Response* response) {
+        if (!committed) {
+          return;
+        }
+        const auto wanted = world_.oracle.settle(held.held, how, delay_ms, now);
+        world_.coverage.add(fmt::format("queue:{}", wanted.fenced.empty() ? action : "fenced"));
+        if (!wanted.dead.empty()) {
+          world_.coverage.add("queue:dead");
+        }
+        if (response == nullptr || response->status != 200) {
+          return;
+        }
+        const auto json = Json::parse(response->body);
+        std::vector<std::string> fenced;
+        const auto list = json.ok() ? json.value().find("fenced") : std::nullopt;
+        for (std::size_t i = 0; list.has_value() && i < list->size(); ++i) {
+          fenced.push_back(fmt::format("{} {}", list->item(i).text("broker_message_id"),
+                                       list->item(i).text("reason")));
+        }
+        if (fenced != wanted.fenced) {
+          world_.oracle.fail(
+              fmt::format("a consumer that wants to {} is fenced from {} messages "
+                          "and must be from {}",
+                          action, fenced.size(), wanted.fenced.size()));
+        }
+      });
 }
 
 void BrokerActors::change_topic(const Dice& dice, const ActorMember& member) {
@@ -284,6 +405,7 @@ void BrokerActors::read_all() {
       read(member, "topic", topic);
     }
     read(member, "queue", "jobs");
+    read(member, "queue", "rows");
     read(member, "dm", member.pubkey);
     const net::Response page =
         machine_.call(any_process(), member.token, "GET", "/v1/mentions?limit=1000");

@@ -35,6 +35,10 @@ class BrokerActors {
   void add_topic(const std::string& workspace, const std::string& name, const OracleTopic& topic);
   void subscribe(const ActorMember& member, const std::string& topic, const std::string& role);
   void administer(const sim::Dice& dice, std::size_t process);
+  void claim(const sim::Dice& dice, std::size_t process, const ActorMember& member,
+             const std::string& queue);
+  void settle(const sim::Dice& dice, std::size_t process);
+  void consume(const sim::Dice& dice, std::size_t process);
   void change_topic(const sim::Dice& dice, const ActorMember& member);
   void arm(const sim::Dice& dice, std::size_t process, bool crash);
   void jump(const sim::Dice& dice);
@@ -53,6 +57,13 @@ class BrokerActors {
   std::vector<ActorMember> members_;
   std::map<std::string, std::string> meshes_;  // by name
   std::uint64_t joined_ = 0;
+  // What consumers hold, or held.
+  struct Held {
+    std::string token;
+    OracleHeld held;
+  };
+  std::vector<Held> held_;
+  std::uint64_t lost_leases_ = 0;
 };
 
 }  // namespace holdfast::broker_sim

@@ -59,7 +59,17 @@ SimMessage BrokerClients::draw(const Dice& dice) {
     constexpr std::array<const char*, 5> kRefs{"alerts", "alerts", "inner", "quiet", "missing"};
     message.ref = kRefs.at(content.below(kRefs.size(), "topic"));
   } else if (message.kind == "queue") {
-    message.ref = content.chance(85, "queue") ? "jobs" : "missing";
+    const bool shared = content.chance(55, "shared");
+    message.ref = content.chance(90, "queue") ? (shared ? "jobs" : "rows") : "missing";
+    message.ordering_key = content.chance(30, "keyed") ? "k" : "";
+    const std::int64_t now = machine_.now(0);
+    message.not_before = dice.chance(15, "delayed")
+                             ? now + static_cast<std::int64_t>(dice.below(20'000, "delay"))
+                             : 0;
+    message.expires_at = dice.chance(15, "expiring")
+                             ? std::max(now, message.not_before) + 1 +
+                                   static_cast<std::int64_t>(dice.below(20'000, "expiry"))
+                             : 0;
   } else {
     message.ref = members[content.below(6, "recipient")].pubkey;
   }

@@ -105,8 +105,9 @@ void BrokerOracle::unsubscribe(const std::string& mesh_id, const std::string& to
   topics_.at({mesh_id, topic}).subscriptions.erase(member_id);
 }
 
-void BrokerOracle::add_queue(const std::string& mesh_id, const std::string& name) {
-  queues_.insert({mesh_id, name});
+void BrokerOracle::add_queue(const std::string& mesh_id, const std::string& name,
+                             const OracleQueue& queue) {
+  queues_[{mesh_id, name}] = queue;
   histories_.try_emplace({mesh_id, "queue", name});
 }
 
@@ -390,6 +391,9 @@ void BrokerOracle::accept(OracleRequest& request, const OracleMember& sender, co
     mentions_.insert({id, pubkey});
   }
   messages_[id] = {place, sender.member_id, message, request.now, to.size(), history.size()};
+  if (message.kind == "queue") {
+    add_item(id, sender, message, history.size(), request.now);
+  }
   request.next = OracleRequest::Next::answer;
   request.answer = {.status = 201,
                     .broker_message_id = id,

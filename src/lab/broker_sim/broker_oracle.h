@@ -47,6 +47,23 @@ struct OracleTopic {
   std::map<std::string, std::string> subscriptions = {};  // member_id to role
 };
 
+struct OracleQueue {
+  bool lanes = false;
+  std::uint64_t max_deliveries = 0;
+  std::int64_t lease_ms = 0;
+};
+
+// What a consumer holds, or what an answer says about it.
+struct OracleHeld {
+  std::string mesh_id;
+  std::string queue;
+  std::string member_id;
+  std::string lease;
+  std::vector<std::string> ids = {};
+};
+
+enum class OracleSettlement : std::uint8_t { ack, nack, extend };
+
 // What an answer must be.
 struct OracleAnswer {
   int status = 0;
@@ -92,9 +109,20 @@ class BrokerOracle {
                  const std::string& role);
   void unsubscribe(const std::string& mesh_id, const std::string& topic,
                    const std::string& member_id);
-  void add_queue(const std::string& mesh_id, const std::string& name);
+  void add_queue(const std::string& mesh_id, const std::string& name, const OracleQueue& queue);
   // A receiver has taken all that waits for it.
   void deliver(const std::string& member_id);
+
+  // Queues. A claim gives the messages that it must get; they are leased.
+  std::vector<std::string> claim(const OracleHeld& consumer, std::size_t limit, std::int64_t now);
+  // Which messages are not changed, as "id reason", and which are dead afterwards.
+  struct Settled {
+    std::vector<std::string> fenced;
+    std::vector<std::string> dead;
+  };
+  Settled settle(const OracleHeld& held, OracleSettlement how, std::int64_t delay_ms,
+                 std::int64_t now);
+  void advance_queues(std::int64_t now);
 
   // The steps of a request, in their order.
   void begin(OracleRequest& request);
@@ -165,6 +193,26 @@ class BrokerOracle {
     std::int64_t created_at = 0;
     bool ended = false;
   };
+  struct QueueItem {
+    std::string mesh_id;
+    std::string queue;
+    std::string lane;
+    std::string key;
+    std::uint64_t rank = 0;
+    std::uint64_t seq = 0;
+    std::string state = "ready";
+    std::int64_t due_at = 0;
+    std::int64_t expires_at = 0;
+    std::uint64_t deliveries = 0;
+    std::string lease;
+    std::string member_id;
+    std::int64_t ended_at = 0;
+    std::string reason;
+
+    [[nodiscard]] bool open() const {
+      return state == "ready" || state == "delayed" || state == "leased";
+    }
+  };
   struct Counter {
     std::int64_t window = 0;
     std::uint64_t count = 0;
@@ -195,11 +243,18 @@ class BrokerOracle {
   [[nodiscard]] bool may_prune(const std::string& id, const Message& message,
                                std::int64_t now) const;
   void prune(const std::string& id, std::int64_t now);
+  void add_item(const std::string& id, const OracleMember& sender, const SimMessage& message,
+                std::uint64_t seq, std::int64_t now);
+  void advance(const std::string& mesh_id, const std::string& queue, std::int64_t now);
+  static void end_item(QueueItem& item, const std::string& state, std::int64_t now,
+                       const std::string& reason);
+  static void free_item(QueueItem& item, std::int64_t due_at);
 
   std::map<std::string, OracleWorkspace> workspaces_;  // by name
   std::map<std::string, OracleMember> members_;        // by token
   std::map<std::pair<std::string, std::string>, OracleTopic> topics_;
-  std::set<std::pair<std::string, std::string>> queues_;
+  std::map<std::pair<std::string, std::string>, OracleQueue> queues_;
+  std::map<std::string, QueueItem> items_;  // of queues, by broker id
   std::map<std::string, Counter> counters_;
   std::map<std::string, Marker> markers_;
 

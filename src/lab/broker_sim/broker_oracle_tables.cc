@@ -45,7 +45,8 @@ bool BrokerOracle::may_prune(const std::string& id, const Message& message,
     return delivery.first.first == id && !delivery.second.ended;
   });
   return workspace.message_days > 0 &&
-         message.created_at + workspace.message_days * kOracleDayMs < now && !waits;
+         message.created_at + workspace.message_days * kOracleDayMs < now && !waits &&
+         (!items_.contains(id) || !items_.at(id).open());
 }
 
 void BrokerOracle::prune(const std::string& id, std::int64_t now) {
@@ -59,6 +60,7 @@ void BrokerOracle::prune(const std::string& id, std::int64_t now) {
   }
   std::erase_if(deliveries_, [&](const auto& row) { return row.first.first == id; });
   std::erase_if(mentions_, [&](const auto& row) { return row.first == id; });
+  items_.erase(id);
   messages_.erase(id);
 }
 
@@ -139,6 +141,12 @@ BrokerOracle::Tables BrokerOracle::tables() const {
     all["delivery_queue"].push_back(
         fmt::format("{}|{}|{}|{}|{}|{}|{}", row.mesh_id, key.second, key.first, row.seq,
                     row.priority, row.ended ? "delivered" : "queued", row.created_at));
+  }
+  for (const auto& [id, item] : items_) {
+    all["queue_entry"].push_back(fmt::format(
+        "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", id, item.mesh_id, item.queue, item.key,
+        item.rank, item.seq, item.state, item.due_at, item.expires_at, item.deliveries,
+        item.lease.empty() ? 0 : 1, item.member_id, item.ended_at, item.reason));
   }
   for (const auto& [id, pubkey] : mentions_) {
     const Message& message = messages_.at(id);

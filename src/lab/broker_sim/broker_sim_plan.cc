@@ -17,11 +17,12 @@ struct Share {
   BrokerAct act;
   std::uint64_t of_1000;
 };
-constexpr std::array<Share, 11> kShares{{{BrokerAct::send, 620},
+constexpr std::array<Share, 12> kShares{{{BrokerAct::send, 520},
                                          {BrokerAct::administer, 50},
                                          {BrokerAct::sweep, 70},
                                          {BrokerAct::prune, 70},
                                          {BrokerAct::deliver, 45},
+                                         {BrokerAct::consume, 100},
                                          {BrokerAct::read, 25},
                                          {BrokerAct::crash, 15},
                                          {BrokerAct::crash_at_point, 40},

@@ -15,7 +15,7 @@ HOLDFAST_ENUM(BrokerAct,
               // A client sends a message, and repeats it until it is answered.
               send,
               // Every other use of a broker.
-              administer, sweep, prune, deliver, read,
+              administer, sweep, prune, deliver, consume, read,
               // Faults.
               crash, crash_at_point, error_at_point, clock_jump, limiter_down);
 

@@ -10,6 +10,7 @@
 #include "base/json_value.h"
 #include "delivery/broker/broker.h"
 #include "delivery/broker/mapped_limiter.h"
+#include "delivery/broker/queues.h"
 #include "delivery/broker/retention.h"
 #include "holdfast/assert.h"
 
@@ -21,11 +22,12 @@ using delivery::FaultPoint;
 using sim::kMs;
 using sim::kSecond;
 
-constexpr std::array<const char*, 13> kPointNames{
-    "dedupe_read",      "budget_consumed",     "claimed",          "destination_checked",
-    "message_inserted", "deliveries_inserted", "history_inserted", "mentions_inserted",
-    "before_commit",    "after_commit",        "replied",          "rows_swept",
-    "message_pruned"};
+constexpr std::array<const char*, 19> kPointNames{
+    "dedupe_read",      "budget_consumed",     "claimed",           "destination_checked",
+    "message_inserted", "deliveries_inserted", "history_inserted",  "mentions_inserted",
+    "before_commit",    "after_commit",        "replied",           "rows_swept",
+    "message_pruned",   "deliveries_claimed",  "deliveries_pushed", "deliveries_acked",
+    "queue_read",       "queue_written",       "queue_committed"};
 
 std::string name_of(FaultPoint point) { return kPointNames.at(static_cast<std::size_t>(point)); }
 
@@ -152,6 +154,8 @@ struct BrokerMachine::Process {
   delivery::BrokerMetrics metrics = {};
   std::unique_ptr<Store> store = nullptr;
   std::unique_ptr<Limiter> limiter = nullptr;
+  std::unique_ptr<SeededRandom> random = nullptr;  // of the queues
+  std::unique_ptr<delivery::Queues> queues = nullptr;
   std::vector<std::shared_ptr<Request>> requests = {};  // in flight
 };
 
@@ -204,6 +208,9 @@ void BrokerMachine::start(std::size_t index) {
   process.up = true;
   ++process.starts;
   process.store = std::make_unique<Store>(*this, index);
+  process.random = std::make_unique<SeededRandom>(world_.dice.number("leases", ++events_));
+  process.queues =
+      std::make_unique<delivery::Queues>(*process.store, process.clock, *process.random);
   process.limiter = std::make_unique<Limiter>(*this, folder_ + "/limits");
 }
 
@@ -217,6 +224,7 @@ void BrokerMachine::crash(std::size_t index) {
   process.up = false;
   process.commit_scheduled = false;
   process.requests.clear();
+  process.queues.reset();
   process.store.reset();
   process.limiter.reset();
   open_database();
@@ -404,6 +412,7 @@ void BrokerMachine::settle(std::vector<Request*>& group,
 
 // Called by the code under test: in the thread of a request, or in a job.
 Result<void> BrokerMachine::reached(std::size_t index, FaultPoint point) {
+  queue_committed_ = queue_committed_ || point == FaultPoint::queue_committed;
   const auto fault = std::find_if(armed_.begin(), armed_.end(), [&](const ArmedFault& armed) {
     return armed.process == index && armed.point == point;
   });
@@ -470,7 +479,8 @@ net::Response BrokerMachine::call(std::size_t index, const std::string& token,
                                   .clock = process.clock,
                                   .random = random,
                                   .metrics = process.metrics,
-                                  .admin_token_hash = sha256(std::string_view(kAdminToken))};
+                                  .admin_token_hash = sha256(std::string_view(kAdminToken)),
+                                  .queues = process.queues.get()};
   net::Request http;
   http.method = method;
   const std::size_t question = path.find('?');
@@ -480,6 +490,25 @@ net::Response BrokerMachine::call(std::size_t index, const std::string& token,
   http.body = body;
   static_cast<void>(now(index));
   return delivery::respond(service, http);
+}
+
+void BrokerMachine::consume(std::size_t index, const std::string& token, const std::string& path,
+                            const std::string& body, const OnConsumed& apply) {
+  queue_committed_ = false;
+  try {
+    const net::Response response = call(index, token, "POST", path, body);
+    apply(queue_committed_, &response);
+  } catch (const ProcessDied&) {
+    apply(queue_committed_, nullptr);
+    crash(index);
+  }
+}
+
+void BrokerMachine::advance_queues(std::size_t index) {
+  const std::int64_t at = now(index);
+  const auto events = processes_[index]->queues->advance_all();
+  HOLDFAST_ASSERT(events.ok());
+  world_.oracle.advance_queues(at);
 }
 
 // A job that dies or fails must leave everything as it was.

@@ -64,6 +64,14 @@ class BrokerMachine {
   // A request that is not a message, as a whole.
   net::Response call(std::size_t process, const std::string& token, const std::string& method,
                      const std::string& path, const std::string& body = {});
+  // A request about a queue, as a whole, under the faults that are armed. `apply` is called once it
+  // is known whether the transaction was committed, before a process that died is replaced: with no
+  // response when it was lost.
+  using OnConsumed = std::function<void(bool committed, const net::Response* response)>;
+  void consume(std::size_t process, const std::string& token, const std::string& path,
+               const std::string& body, const OnConsumed& apply);
+  // The job that ends what is due in queues.
+  void advance_queues(std::size_t process);
   // One batch of a job.
   void sweep(std::size_t process, std::uint32_t limit);
   void prune(std::size_t process, std::uint32_t limit);
@@ -119,6 +127,7 @@ class BrokerMachine {
   bool faulted_whole_ = false;
   bool answer_lost_ = false;  // after the commit
   bool committed_ = false;
+  bool queue_committed_ = false;
   bool limiter_down_ = false;
   std::int64_t newest_time_ = 0;
   std::uint64_t events_ = 0;

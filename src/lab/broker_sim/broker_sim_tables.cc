@@ -17,7 +17,7 @@ struct TableQuery {
   const char* table;
   const char* columns;
 };
-constexpr std::array<TableQuery, 8> kTables{{
+constexpr std::array<TableQuery, 9> kTables{{
     {"client_message_dedupe",
      "mesh_id, sender_member_id, client_message_id, broker_message_id, history_id, "
      "lower(hex(request_fingerprint)), destination_kind, destination_ref, first_seen_at, "
@@ -35,6 +35,10 @@ constexpr std::array<TableQuery, 8> kTables{{
      "created_at, pruned_at"},
     {"delivery_queue",
      "mesh_id, recipient_member_id, broker_message_id, history_seq, priority, state, created_at"},
+    {"queue_entry",
+     "broker_message_id, mesh_id, queue, ordering_key, rank, history_seq, state, due_at, "
+     "expires_at, deliveries, CASE WHEN lease = '' THEN 0 ELSE 1 END, lease_member_id, ended_at, "
+     "reason"},
     {"mention_index", "mesh_id, mentioned_pubkey, broker_message_id, history_seq"},
     {"destination", "mesh_id, destination_kind, destination_ref, last_seq"},
     {"topic_subscription", "mesh_id, topic, member_id, role"},

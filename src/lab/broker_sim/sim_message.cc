@@ -43,6 +43,15 @@ std::string request_body(const SimMessage& message) {
   if (!message.mentions.empty()) {
     json.strings("mentions", message.mentions);
   }
+  if (message.not_before > 0) {
+    json.member("not_before", message.not_before);
+  }
+  if (message.expires_at > 0) {
+    json.member("expires_at", message.expires_at);
+  }
+  if (!message.ordering_key.empty()) {
+    json.member("ordering_key", message.ordering_key);
+  }
   if (message.first_sent_at > 0) {
     json.member("first_sent_at", message.first_sent_at)
         .member("attempt", std::uint64_t{message.attempt});

@@ -34,6 +34,10 @@ struct SimMessage {
   std::string reply_to;
   std::vector<std::string> mentions;
   std::int64_t first_sent_at = 0;  // 0: none
+  // Of a message to a queue; 0 and empty: none.
+  std::int64_t not_before = 0;
+  std::int64_t expires_at = 0;
+  std::string ordering_key;
   std::uint32_t attempt = 0;
   Defect defect = Defect::none;
 };

@@ -14,7 +14,8 @@ namespace {
 constexpr int kTries = 200;  // to shorten a failing seed
 
 constexpr const char* kRequired =
-    "act:administer act:sweep act:prune act:deliver act:read act:crash act:crash_at_point "
+    "act:administer act:sweep act:prune act:deliver act:consume act:read act:crash "
+    "act:crash_at_point "
     "act:error_at_point act:clock_jump act:limiter_down answer:200 answer:201 "
     "answer:invalid_request answer:invalid_idempotency_key answer:unauthenticated "
     "answer:not_a_member answer:member_revoked answer:not_allowed answer:unknown_workspace "
@@ -29,7 +30,10 @@ constexpr const char* kRequired =
     "error:mentions_inserted error:before_commit error:after_commit error:rows_swept "
     "error:message_pruned fault:crash fault:limiter_down group:one group:several job:pruned "
     "job:swept met:in_transaction met:accepted_again_after_sweep network:lost_answer "
-    "network:lost_request network:refused network:repeated_request";
+    "network:lost_request network:refused network:repeated_request crash:queue_read "
+    "crash:queue_written crash:queue_committed error:queue_read error:queue_written "
+    "error:queue_committed queue:claimed queue:nothing queue:ack queue:nack queue:extend "
+    "queue:fenced queue:dead";
 
 BrokerPlan plan_of(std::uint64_t seed, const BrokerSimulateOptions& options) {
   BrokerPlan plan = make_broker_plan(seed);
