@@ -41,6 +41,21 @@ class Site:
     handlers."""
 
     def __init__(self, test, store):
+        self.prepare(test, store)
+        self.redis = redis.Redis().start()
+        test.addCleanup(self.redis.close)
+        self.server = server.Server(
+            cli.program(), store, "--backend", f"remote={self.redis.url}?redeliver_ms=500"
+            "&max_deliveries=0", "--backend", f"script={self.redis.url}?redeliver_ms=500"
+            "&max_deliveries=0", log=test.path("server.log"))
+        test.addCleanup(self.server.close)
+        self.server.start()
+        self.client = self.server.client(timeout=20)
+        self.call("POST", "/v1/workflows", ORDER)
+        self.write_handlers()
+        self.start_workers()
+
+    def prepare(self, test, store):
         self.test = test
         self.store = store
         self.random = random.Random(17)
@@ -52,17 +67,9 @@ class Site:
         self.failures = []
         self.orders = {}  # number: run id, as acknowledged
         self.threads = []
-        self.redis = redis.Redis().start()
-        test.addCleanup(self.redis.close)
-        self.server = server.Server(
-            cli.program(), store, "--backend", f"remote={self.redis.url}?redeliver_ms=500"
-            "&max_deliveries=0", "--backend", f"script={self.redis.url}?redeliver_ms=500"
-            "&max_deliveries=0", log=test.path("server.log"))
-        test.addCleanup(self.server.close)
-        self.server.start()
-        self.client = self.server.client(timeout=20)
-        self.call("POST", "/v1/workflows", ORDER)
-        self.handlers = test.path("handlers.yaml")
+
+    def write_handlers(self):
+        self.handlers = self.test.path("handlers.yaml")
         effect = (f'echo "$HOLDFAST_IDEMPOTENCY_KEY $HOLDFAST_RUN_ID $HOLDFAST_STEP" '
                   f'>> {self.ledger}; echo "{{}}"')
         # Every third attempt at charge fails after its effect.
@@ -70,19 +77,24 @@ class Site:
         pathlib.Path(self.handlers).write_text(json.dumps({"handlers": {
             "reserve": {"exec": ["sh", "-c", effect]},
             "charge": {"exec": ["sh", "-c", effect + fail]}}}))
+
+    # --- processes
+
+    def start_workers(self):
         self.workers = [None] * WORKERS
-        test.addCleanup(self.end_workers)
+        self.test.addCleanup(self.end_workers)
         for number in range(WORKERS):
             self.start_worker(number)
 
-    # --- processes
+    def worker_command(self, number):
+        return [cli.program(), "worker", "--backend", self.redis.url, "--queue", "remote",
+                "--handlers", self.handlers, "--threads", "2", "--name", f"worker{number}"]
 
     def start_worker(self, number):
         log = open(self.test.path(f"worker{number}.log"), "ab")
         with log:
             self.workers[number] = subprocess.Popen(
-                [cli.program(), "worker", "--backend", self.redis.url, "--queue", "remote",
-                 "--handlers", self.handlers, "--threads", "2", "--name", f"worker{number}"],
+                self.worker_command(number),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=cli.environment(),
                 preexec_fn=redis.die_with_the_test)
 
@@ -111,11 +123,14 @@ class Site:
             self.redis.kill()
             self.redis.start()
         else:
-            number = self.random.randrange(WORKERS)
-            self.workers[number].kill()
-            self.workers[number].wait()
-            self.start_worker(number)
+            self.kill_worker()
         return what
+
+    def kill_worker(self):
+        number = self.random.randrange(WORKERS)
+        self.workers[number].kill()
+        self.workers[number].wait()
+        self.start_worker(number)
 
     # --- callers
 
@@ -238,6 +253,34 @@ class Site:
         self.test.assertEqual(self.server.stop(), 0, self.server.logged()[-2000:])
 
 
+def check_journal(test, site, steps):
+    """Every acknowledged start is stored, and every step of it counted once."""
+    applied, completed, started = (collections.Counter() for _ in range(3))
+    for _, _, entry in server.journal_entries(cli.program(), site.store):
+        data = entry["data"]
+        if entry["kind"] == "run_started":
+            started[data["run_id"]] += 1
+        elif entry["kind"] == "runnable_applied":
+            run, step, _ = data["runnable_key"].rsplit(":", 2)
+            applied[run, step] += 1
+        elif entry["kind"] == "attempt_completed":
+            completed[data["runnable_key"]] += 1
+    test.assertEqual(started, collections.Counter(site.orders.values()))
+    test.assertEqual(applied, collections.Counter(
+        (run, step) for run in site.orders.values() for step in steps))
+    test.assertEqual(set(completed.values()), {1})
+
+
+def check_ledger(test, site, steps):
+    """An external system that checks idempotency keys has seen each step exactly once."""
+    keys = collections.defaultdict(set)
+    for line in pathlib.Path(site.ledger).read_text(encoding="utf-8").splitlines():
+        key, run, step = line.split()
+        keys[run, step].add(key)
+    test.assertEqual(keys.keys(), {(run, step) for run in site.orders.values() for step in steps})
+    test.assertEqual({where: seen for where, seen in keys.items() if len(seen) != 1}, {})
+
+
 class BackendKillTest(cli.CliTest):
     def test_nothing_is_lost_or_applied_twice(self):
         store = self.url("s.db")
@@ -250,38 +293,11 @@ class BackendKillTest(cli.CliTest):
             kills[site.kill_one()] += 1
         site.wait_for_progress()
         site.finish()
-        self.check_journal(site)
-        self.check_ledger(site)
+        check_journal(self, site, STEPS)
+        check_ledger(self, site, STEPS)
         self.assertEqual(self.ok_json("doctor", "--store", store)["verdict"], "ok")
         self.ok("journal", "verify", store)
         print(f"{dict(kills)} kills, {len(site.orders)} runs")
-
-    def check_journal(self, site):
-        """Every acknowledged start is stored, and every step of it counted once."""
-        applied, completed, started = (collections.Counter() for _ in range(3))
-        for _, _, entry in server.journal_entries(cli.program(), site.store):
-            data = entry["data"]
-            if entry["kind"] == "run_started":
-                started[data["run_id"]] += 1
-            elif entry["kind"] == "runnable_applied":
-                run, step, _ = data["runnable_key"].rsplit(":", 2)
-                applied[run, step] += 1
-            elif entry["kind"] == "attempt_completed":
-                completed[data["runnable_key"]] += 1
-        self.assertEqual(started, collections.Counter(site.orders.values()))
-        self.assertEqual(applied, collections.Counter(
-            (run, step) for run in site.orders.values() for step in STEPS))
-        self.assertEqual(set(completed.values()), {1})
-
-    def check_ledger(self, site):
-        """An external system that checks idempotency keys has seen each step exactly once."""
-        keys = collections.defaultdict(set)
-        for line in pathlib.Path(site.ledger).read_text(encoding="utf-8").splitlines():
-            key, run, step = line.split()
-            keys[run, step].add(key)
-        self.assertEqual(keys.keys(), {(run, step) for run in site.orders.values()
-                                       for step in STEPS})
-        self.assertEqual({where: seen for where, seen in keys.items() if len(seen) != 1}, {})
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "apps/bridges/broker_lease_backend.h"
 #include "apps/cli/broker_serving.h"
 #include "apps/cli/cli_store.h"
 #include "apps/cli/command.h"
@@ -166,7 +167,7 @@ Result<std::vector<QueueBinding>> bindings_of(const std::vector<std::string>& gi
                    "--backend needs QUEUE=URL, for example reports=redis://127.0.0.1:6379"}
           .with("field", "backend");
     }
-    auto open = open_lease_backend(std::string_view(one).substr(equals + 1));
+    auto open = bridges::open_any_lease_backend(std::string_view(one).substr(equals + 1));
     if (!open.ok()) {
       return Error(open.error()).in("--backend");
     }

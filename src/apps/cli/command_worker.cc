@@ -5,6 +5,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "apps/bridges/broker_lease_backend.h"
 #include "apps/cli/argument_values.h"
 #include "apps/cli/command.h"
 #include "apps/cli/interrupt.h"
@@ -167,7 +168,7 @@ Result<void> work_for_backend(const std::string& url, const ServerWorkerOptions&
                  "--backend needs --queue NAME: the queue that the server has bound to it"}
         .with("field", "queue");
   }
-  HOLDFAST_TRY(const OpenLeaseBackend open, open_lease_backend(url));
+  HOLDFAST_TRY(const OpenLeaseBackend open, bridges::open_any_lease_backend(url));
   HOLDFAST_TRY(const client::HandlerSpecs specs, checked_handlers(options));
   client::AttemptHandlers handlers;
   if (!options.only_handlers) {
