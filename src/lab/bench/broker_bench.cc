@@ -12,10 +12,11 @@ namespace holdfast {
 
 namespace {
 
-constexpr std::array<BenchCase<BrokerRun>, 6> kBrokerCases{{
+constexpr std::array<BenchCase<BrokerRun>, 7> kBrokerCases{{
     {"accept", "groups of messages against multi-row inserts", bench_accept_groups},
     {"http", "messages over HTTP", bench_wire_accepts},
     {"peers", "messages over HTTP beside Redis and a PostgreSQL table", bench_peers},
+    {"queue", "messages of a queue beside Redis streams and a PostgreSQL table", bench_queues},
     {"nats", "messages over HTTP beside NATS JetStream", bench_nats},
     {"duplicate", "duplicates", bench_duplicates},
     {"dedupe_lookup", "dedupe lookups with many rows", bench_dedupe_lookups},
@@ -40,6 +41,13 @@ Result<std::string> BrokerRun::url(BrokerStoreKind kind, std::string_view name) 
     HOLDFAST_TRY(postgres, start_postgres(folder.path()));
   }
   return "postgres://" + postgres_place(postgres, name);
+}
+
+Result<std::uint16_t> BrokerRun::redis_port() {
+  if (redis.process == nullptr) {
+    HOLDFAST_TRY(redis, start_redis(folder.path()));
+  }
+  return redis.port;
 }
 
 Result<std::unique_ptr<delivery::BrokerStore>> BrokerRun::open(BrokerStoreKind kind,

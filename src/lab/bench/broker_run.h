@@ -23,6 +23,7 @@ struct BrokerRun {
   BenchContext& context;
   BenchFolder folder;
   PeerServer postgres = {};
+  PeerServer redis = {};
 
   [[nodiscard]] bool quick() const { return options.quick(); }
   void note(std::string_view text) const {
@@ -38,6 +39,8 @@ struct BrokerRun {
   // sqlite:… or postgres://… of this name. Starts PostgreSQL if it is needed.
   Result<std::string> url(BrokerStoreKind kind, std::string_view name);
   Result<std::unique_ptr<delivery::BrokerStore>> open(BrokerStoreKind kind, std::string_view name);
+  // Starts Redis if it is needed.
+  Result<std::uint16_t> redis_port();
   // Another connection to the schema, whose commits are durable.
   Result<std::unique_ptr<PgConnection>> connect(std::string_view name);
 };
@@ -48,6 +51,7 @@ std::string_view store_name(BrokerStoreKind kind);
 Result<void> bench_accept_groups(BrokerRun& run);
 Result<void> bench_wire_accepts(BrokerRun& run);
 Result<void> bench_peers(BrokerRun& run);
+Result<void> bench_queues(BrokerRun& run);
 Result<void> bench_nats(BrokerRun& run);
 Result<void> bench_duplicates(BrokerRun& run);
 Result<void> bench_dedupe_lookups(BrokerRun& run);

@@ -12,12 +12,15 @@ namespace {
 
 using delivery::SqlSession;
 
-delivery::Destination topic_with(std::size_t fan_out) {
-  return {delivery::DestinationKind::topic, fmt::format("fan-out-{}", fan_out)};
+delivery::Destination place_with(std::size_t fan_out) {
+  return fan_out == 0
+             ? delivery::Destination{delivery::DestinationKind::queue, std::string(kBenchQueue)}
+             : delivery::Destination{delivery::DestinationKind::topic,
+                                     fmt::format("fan-out-{}", fan_out)};
 }
 
 delivery::Envelope envelope_to(std::size_t fan_out) {
-  return {.destination = topic_with(fan_out),
+  return {.destination = place_with(fan_out),
           .reply_to = {},
           .meta = {},
           .body = BrokerSample::payload()};
@@ -52,8 +55,9 @@ Result<void> BrokerSample::populate(delivery::BrokerStore& store) {
     for (const std::string& id : recipients_) {
       HOLDFAST_CHECK(create_member(session, member_of(mesh_id_, id, "m-" + id, id), now));
     }
+    HOLDFAST_CHECK(create_queue(session, mesh_id_, kBenchQueue, now));
     for (const std::size_t fan_out : kFanOuts) {
-      const std::string topic = topic_with(fan_out).ref;
+      const std::string topic = place_with(fan_out).ref;
       HOLDFAST_CHECK(create_topic(session, {mesh_id_, topic, {}, {}}, now));
       for (std::size_t i = 0; i < fan_out; ++i) {
         HOLDFAST_CHECK(subscribe(session, {mesh_id_, topic, recipients_[i], {}}, now));
@@ -102,7 +106,7 @@ BrokerSample::Request BrokerSample::request(std::size_t fan_out) {
   return {fmt::format(R"({{"mesh":"{}","client_message_id":"m-)", kBenchMesh),
           fmt::format(R"(","request_fingerprint":"{}","envelope_version":1,)"
                       R"("destination":{{"kind":"topic","ref":"{}"}},"body":"{}"}})",
-                      to_hex(fingerprint_of(envelope_to(fan_out))), topic_with(fan_out).ref,
+                      to_hex(fingerprint_of(envelope_to(fan_out))), place_with(fan_out).ref,
                       payload())};
 }
 

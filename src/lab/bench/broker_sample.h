@@ -17,6 +17,7 @@ namespace holdfast {
 
 inline constexpr std::array<std::size_t, 3> kFanOuts{1, 10, 100};
 inline constexpr std::string_view kBenchMesh = "bench";
+inline constexpr std::string_view kBenchQueue = "work";
 inline constexpr std::string_view kBenchToken = "token-of-the-sender";
 inline constexpr std::size_t kMessageBytes = 256;
 
@@ -24,10 +25,11 @@ class BrokerSample {
  public:
   BrokerSample(Clock& clock, Random& random) : clock_(clock), random_(random) {}
 
-  // Creates the workspace with its members and topics.
+  // Creates the workspace with its members, topics and queue.
   Result<void> populate(delivery::BrokerStore& store);
 
-  // A new message to the topic with so many subscribers, past every check before the transaction.
+  // A new message to the topic with so many subscribers, or to the queue where there are none, past
+  // every check before the transaction.
   delivery::AcceptRow row(std::size_t fan_out);
   std::vector<delivery::AcceptRow> group(std::size_t messages, std::size_t fan_out);
   // The body of POST /v1/messages, before and after the number of the message, which has 16 digits.

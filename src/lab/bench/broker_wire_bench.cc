@@ -8,6 +8,7 @@
 #include "lab/bench/broker_run.h"
 #include "lab/bench/broker_sample.h"
 #include "lab/bench/wire_protocols.h"
+#include "lab/bench/wire_queues.h"
 
 namespace holdfast {
 
@@ -64,11 +65,19 @@ struct BrokerService {
   BrokerStoreKind kind;
   std::unique_ptr<BenchServer> server;
 
-  static Result<BrokerService> start(BrokerRun& run, BrokerStoreKind kind, std::string_view name) {
+  // queued: messages that wait in the queue.
+  static Result<BrokerService> start(BrokerRun& run, BrokerStoreKind kind, std::string_view name,
+                                     std::size_t queued = 0) {
     {
       HOLDFAST_TRY(const auto store, run.open(kind, name));
       BrokerSample sample(run.context.clock, run.context.random);
       HOLDFAST_CHECK(sample.populate(*store));
+      constexpr std::size_t kGroup = 500;
+      for (std::size_t sent = 0; sent < queued; sent += kGroup) {
+        for (const auto& outcome : store->accept(sample.group(kGroup, 0))) {
+          HOLDFAST_CHECK(outcome);
+        }
+      }
     }
     HOLDFAST_TRY(const std::string url, run.url(kind, name));
     const std::string limits = fmt::format("memory:{}/{}-limits", run.folder.path(), name);
@@ -173,7 +182,7 @@ Result<void> bench_wire_accepts(BrokerRun& run) {
 }
 
 Result<void> bench_peers(BrokerRun& run) {
-  HOLDFAST_TRY(const PeerServer redis, start_redis(run.folder.path()));
+  HOLDFAST_TRY(const std::uint16_t redis, run.redis_port());
   HOLDFAST_TRY(const auto connection, run.connect("peer"));
   HOLDFAST_CHECK(connection->run(
       "CREATE TABLE public.bench_queue(id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
@@ -182,8 +191,8 @@ Result<void> bench_peers(BrokerRun& run) {
   return compare_with_peers(
       run, "beside", [&](std::size_t clients) -> Result<std::vector<Subject>> {
         std::vector<Subject> peers;
-        HOLDFAST_TRY(auto stream, peer(run, "redis", redis.port,
-                                       redis_stream(BrokerSample::payload()), clients));
+        HOLDFAST_TRY(auto stream,
+                     peer(run, "redis", redis, redis_stream(BrokerSample::payload()), clients));
         peers.push_back(std::move(stream));
         HOLDFAST_TRY(auto table, peer(run, "postgres_table", run.postgres.port,
                                       postgres_rows("postgres", "postgres", "public.bench_queue",
@@ -192,6 +201,57 @@ Result<void> bench_peers(BrokerRun& run) {
         peers.push_back(std::move(table));
         return peers;
       });
+}
+
+// Each request is a claim of one message or its acknowledgement, in turns: half of the requests are
+// messages that were consumed.
+Result<void> bench_queues(BrokerRun& run) {
+  const std::size_t messages = run.quick() ? 1000 : 30'000;
+  std::vector<BrokerService> brokers;
+  for (const BrokerStoreKind kind : kBrokerStoreKinds) {
+    HOLDFAST_TRY(auto broker, BrokerService::start(run, kind, "queue", messages));
+    brokers.push_back(std::move(broker));
+  }
+  HOLDFAST_TRY(const std::uint16_t redis, run.redis_port());
+  HOLDFAST_CHECK(ask_peer(
+      redis,
+      fmt::format("EVAL \"redis.call('XGROUP','CREATE','work','workers','0','MKSTREAM') "
+                  "for i=1,{} do redis.call('XADD','work','*','body','{}') end return 'filled'\" "
+                  "0\r\n",
+                  messages, BrokerSample::payload()),
+      "filled"));
+  HOLDFAST_TRY(const auto connection, run.connect("queue_peer"));
+  HOLDFAST_CHECK(connection->run(fmt::format(
+      "CREATE TABLE public.bench_work(id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
+      "state text NOT NULL DEFAULT 'ready', lease_until timestamptz, body bytea NOT NULL); "
+      "CREATE INDEX bench_work_ready ON public.bench_work(id) WHERE state = 'ready'; "
+      "INSERT INTO public.bench_work(body) SELECT '{}'::bytea FROM generate_series(1, {}); "
+      "ANALYZE public.bench_work",
+      BrokerSample::payload(), messages)));
+  for (const std::size_t clients : kWireClients) {
+    std::deque<Subject> subjects;
+    for (const BrokerService& broker : brokers) {
+      HOLDFAST_TRY(auto ours, peer(run, fmt::format("queue_{}", store_name(broker.kind)),
+                                   broker.server->port(),
+                                   broker_consumers(kBenchToken, kBenchQueue, clients), clients));
+      subjects.push_back(std::move(ours));
+    }
+    HOLDFAST_TRY(auto stream, peer(run, "queue_redis", redis, redis_consumers(clients), clients));
+    subjects.push_back(std::move(stream));
+    HOLDFAST_TRY(
+        auto table,
+        peer(run, "queue_postgres_table", run.postgres.port,
+             postgres_consumers("postgres", "postgres", "public.bench_work", clients), clients));
+    subjects.push_back(std::move(table));
+    HOLDFAST_CHECK(measure_in_turns(run, subjects));
+    for (Subject& subject : subjects) {
+      for (double& rate : subject.rates) {
+        rate /= 2;  // messages, not requests
+      }
+    }
+    report_beside(run, subjects, brokers.size(), clients_text(clients));
+  }
+  return {};
 }
 
 // It acknowledges before fsync: it promises less than the broker.

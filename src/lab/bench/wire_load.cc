@@ -129,6 +129,8 @@ Result<WireSlice> WireLoad::run(std::uint64_t requests, std::uint64_t first_numb
       HOLDFAST_TRY(const std::size_t length, protocol_->answered(client->in));
       if (length > 0) {
         slice.latencies_us.push_back(client->sent.seconds() * 1e6);
+        HOLDFAST_CHECK(
+            protocol_->note(client->number, std::string_view(client->in).substr(0, length)));
         client->in.erase(0, length);
         HOLDFAST_CHECK(send_next(*client));
       }

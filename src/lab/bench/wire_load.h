@@ -25,6 +25,8 @@ class WireProtocol {
   virtual Result<std::size_t> greeted(std::string_view received) const = 0;
   // A request; no two have the same number.
   virtual void write(std::size_t client, std::uint64_t number, std::string& out) const = 0;
+  // The answer of a client, complete; for protocols whose next request depends on it.
+  virtual Result<void> note(std::size_t /*client*/, std::string_view /*answer*/) { return {}; }
   // As greeted, for the answer to a request.
   virtual Result<std::size_t> answered(std::string_view received) const = 0;
 };

@@ -3,18 +3,11 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "lab/bench/wire_format.h"
 
 namespace holdfast {
 
 namespace {
-
-constexpr std::size_t kMore = 0;  // the answer is not complete
-
-Error refused(std::string_view service, std::string_view answer) {
-  constexpr std::size_t kShown = 300;
-  return Error{ErrorCode::unavailable,
-               fmt::format("{} refused a request: {}", service, answer.substr(0, kShown))};
-}
 
 class HttpMessages final : public WireProtocol {
  public:
@@ -33,23 +26,7 @@ class HttpMessages final : public WireProtocol {
   }
 
   Result<std::size_t> answered(std::string_view received) const override {
-    constexpr std::string_view kEnd = "\r\n\r\n";
-    constexpr std::string_view kLength = "\r\nContent-Length: ";
-    const std::size_t end = received.find(kEnd);
-    if (end == std::string_view::npos) {
-      return kMore;
-    }
-    if (!received.starts_with("HTTP/1.1 20")) {
-      return refused("the broker", received);
-    }
-    const std::size_t at = received.find(kLength);
-    if (at == std::string_view::npos) {
-      return refused("the broker", received);
-    }
-    std::string_view digits = received.substr(at + kLength.size());
-    digits = digits.substr(0, digits.find('\r'));
-    const std::size_t length = end + kEnd.size() + parse_decimal(digits).value_or(0);
-    return received.size() < length ? kMore : length;
+    return http_answer(received);
   }
 
  private:
@@ -93,39 +70,11 @@ class RedisStream final : public WireProtocol {
   std::string request_;
 };
 
-void put_number(std::string& out, std::uint64_t value, int bytes) {
-  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) {
-    out.push_back(static_cast<char>((value >> static_cast<unsigned>(shift)) & 0xffU));
-  }
-}
-
-std::uint32_t number_at(std::string_view bytes, std::size_t at) {
-  std::uint32_t value = 0;
-  for (const char byte : bytes.substr(at, 4)) {
-    value = (value << 8U) | static_cast<unsigned char>(byte);
-  }
-  return value;
-}
-
-// PostgreSQL's protocol, version 3: a letter, the length of the rest with itself, the rest.
-std::string postgres_message(char type, std::string_view content) {
-  std::string message(1, type);
-  put_number(message, content.size() + 4, 4);
-  message += content;
-  return message;
-}
-
-std::string text_z(std::string_view text) { return std::string(text) + '\0'; }
-
 class PostgresRows final : public WireProtocol {
  public:
   PostgresRows(const std::string& user, const std::string& database, const std::string& table,
                const std::string& payload) {
-    std::string startup;
-    put_number(startup, 3U << 16U, 4);
-    startup += text_z("user") + text_z(user) + text_z("database") + text_z(database) + '\0';
-    put_number(greeting_, startup.size() + 4, 4);
-    greeting_ += startup;
+    greeting_ = postgres_startup(user, database);
     std::string parse =
         text_z("add") + text_z(fmt::format("INSERT INTO {}(body) VALUES ($1::bytea)", table));
     put_number(parse, 0, 2);
@@ -145,35 +94,16 @@ class PostgresRows final : public WireProtocol {
 
   [[nodiscard]] std::string greeting(std::size_t /*client*/) const override { return greeting_; }
   Result<std::size_t> greeted(std::string_view received) const override {
-    return ready(received, 2);  // after the authentication, and after the statement
+    return postgres_ready(received, 2);  // after the authentication, and after the statement
   }
   void write(std::size_t /*client*/, std::uint64_t /*number*/, std::string& out) const override {
     out += request_;
   }
   Result<std::size_t> answered(std::string_view received) const override {
-    return ready(received, 1);
+    return postgres_ready(received, 1);
   }
 
  private:
-  // The length up to the message ReadyForQuery of that number.
-  static Result<std::size_t> ready(std::string_view received, int times) {
-    for (std::size_t at = 0; at + 5 <= received.size();) {
-      const std::size_t end = at + 1 + number_at(received, at + 1);
-      if (end > received.size()) {
-        break;
-      }
-      if (received[at] == 'E') {
-        return refused("PostgreSQL", received.substr(at + 5));
-      }
-      times -= received[at] == 'Z' ? 1 : 0;
-      at = end;
-      if (times == 0) {
-        return at;
-      }
-    }
-    return kMore;
-  }
-
   std::string greeting_;
   std::string request_;
 };
