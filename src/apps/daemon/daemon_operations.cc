@@ -169,7 +169,7 @@ Result<DaemonReply> daemon_version(DaemonCall& call) {
   version.daemon_version = call.service.version;
   version.ipc_api = "v1";
   version.ipc_features = {"send", "outbox"};
-  version.schema_version = outbox_migrations().back().version;
+  version.schema_version = outbox_file_kind().migrations.back().version;
   version.mesh = call.service.config.workspace;
   version.max_age_hours = static_cast<std::uint64_t>(status.max_age_ms / kWindowUnitMs);
   version.inline_bytes = status.inline_bytes;

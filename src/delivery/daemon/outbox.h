@@ -112,7 +112,7 @@ struct OutboxCounts {
 class Outbox {
  public:
   // Rows that a crash left inflight are pending again, with one attempt more. clock and random must
-  // outlive it; the errors of open_outbox_files.
+  // outlive it; the errors of open_daemon_file.
   static Result<std::unique_ptr<Outbox>> open(const std::string& path, const OutboxLimits& limits,
                                               OutboxStoreOptions options, Clock& clock,
                                               Random& random);

@@ -1,12 +1,6 @@
 #include "delivery/daemon/outbox_schema.h"
 
-#include <fmt/format.h>
-#include <sys/stat.h>
-
 #include <array>
-
-#include "base/text.h"
-#include "storage/sqlite/sqlite_header.h"
 
 namespace holdfast::delivery {
 
@@ -65,88 +59,16 @@ CREATE INDEX outbox_lane ON outbox(mesh, dest_kind, dest_ref, priority, ordering
   WHERE status IN ('pending', 'inflight');
 )sql";
 
-constexpr std::array kOutboxMigrations{OutboxMigration{1, kFirstTables}};
-
-Error damaged(const std::string& path, std::string_view found) {
-  return Error{ErrorCode::corrupt_log,
-               fmt::format("{} is damaged ({}); to recover, keep a copy, move the file away and "
-                           "start again: the messages in it are then not sent",
-                           path, found)};
-}
-
-Result<void> check_outbox_kind(const std::string& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0 || status.st_size == 0) {
-    return {};
-  }
-  HOLDFAST_TRY(const SqliteHeader header,
-               SqliteHeader::read(path, static_cast<std::uint64_t>(status.st_size)));
-  if (!header.is_database()) {
-    return damaged(path, "it is not a database");
-  }
-  if (header.application_id() != kOutboxFileId) {
-    return Error{ErrorCode::not_a_journal, path + " is not an outbox of a Holdfast daemon"};
-  }
-  return {};
-}
-
-Result<void> check_outbox_pages(SqliteDb& db, const std::string& path) {
-  const auto found = db.query_text("PRAGMA quick_check(1)");
-  if (!found.ok()) {
-    return is_damage(found.error().code()) ? damaged(path, found.error().message()) : found.error();
-  }
-  return found.value() == "ok" ? Result<void>() : damaged(path, found.value());
-}
-
-Result<void> migrate_outbox(SqliteDb& db, const std::string& path) {
-  HOLDFAST_TRY(const std::string stored, db.query_text("PRAGMA user_version"));
-  const std::uint64_t version = parse_decimal(stored).value_or(0);
-  const std::uint32_t newest = kOutboxMigrations.back().version;
-  if (version > newest) {
-    return Error{ErrorCode::newer_format,
-                 fmt::format("{} has outbox tables of version {}; this program knows versions up "
-                             "to {}: use a newer holdfast",
-                             path, version, newest)};
-  }
-  for (const OutboxMigration& migration : kOutboxMigrations) {
-    if (migration.version > version) {
-      const std::string sql = fmt::format("BEGIN IMMEDIATE; {}; PRAGMA user_version = {}; COMMIT",
-                                          migration.sql, migration.version);
-      if (auto done = db.exec(sql.c_str()); !done.ok()) {
-        static_cast<void>(db.exec("ROLLBACK"));
-        return done;
-      }
-    }
-  }
-  return {};
-}
+constexpr std::array kOutboxMigrations{FileMigration{1, kFirstTables}};
 
 }  // namespace
 
-std::span<const OutboxMigration> outbox_migrations() { return kOutboxMigrations; }
-
-Result<OutboxFiles> open_outbox_files(const std::string& path,
-                                      std::chrono::milliseconds busy_timeout,
-                                      const std::string& vfs) {
-  HOLDFAST_CHECK(check_outbox_kind(path));
-  OutboxFiles files;
-  HOLDFAST_TRY(files.writer, SqliteDb::open(path, SqliteAccess::create, vfs, busy_timeout));
-  // Before there is a write-ahead log: the kind is read from the file alone, also after a kill.
-  HOLDFAST_TRY(const std::string tables, files.writer->query_text("PRAGMA user_version"));
-  if (tables == "0") {
-    HOLDFAST_CHECK(
-        files.writer->exec(fmt::format("PRAGMA application_id = {}", kOutboxFileId).c_str()));
-  }
-  HOLDFAST_TRY(const std::string mode, files.writer->query_text("PRAGMA journal_mode = WAL"));
-  if (mode != "wal") {
-    return Error{ErrorCode::io_error, "SQLite cannot use a write-ahead log on this file system"};
-  }
-  HOLDFAST_CHECK(files.writer->exec("PRAGMA synchronous = FULL"));
-  HOLDFAST_CHECK(migrate_outbox(*files.writer, path));
-  HOLDFAST_CHECK(check_outbox_pages(*files.writer, path));
-  HOLDFAST_TRY(files.reader, SqliteDb::open(path, SqliteAccess::read_write, vfs, busy_timeout));
-  HOLDFAST_CHECK(files.reader->exec("PRAGMA query_only = ON"));
-  return files;
+const DaemonFileKind& outbox_file_kind() {
+  static constexpr DaemonFileKind kKind{
+      "an outbox", kOutboxFileId, kOutboxMigrations,
+      "to recover, keep a copy, move the file away and start again: the messages in it are then "
+      "not sent"};
+  return kKind;
 }
 
 }  // namespace holdfast::delivery

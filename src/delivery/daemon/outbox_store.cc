@@ -5,8 +5,6 @@ namespace holdfast::delivery {
 namespace {
 
 constexpr int kOutboxWalPages = 1000;
-constexpr std::string_view kFileBytes =
-    "SELECT p.page_count * s.page_size FROM pragma_page_count p, pragma_page_size s";
 constexpr std::string_view kWaitingRows =
     "SELECT count(*) FROM outbox WHERE status IN ('pending', 'inflight')";
 
@@ -17,7 +15,7 @@ Result<std::uint64_t> number_of(SqlSession& session, std::string_view sql) {
 
 }  // namespace
 
-OutboxStore::OutboxStore(OutboxFiles files, OutboxStoreOptions options)
+OutboxStore::OutboxStore(DaemonFile files, OutboxStoreOptions options)
     : files_(std::move(files)),
       options_(std::move(options)),
       write_session_(make_sqlite_session(*files_.writer)),
@@ -26,7 +24,8 @@ OutboxStore::OutboxStore(OutboxFiles files, OutboxStoreOptions options)
 
 Result<std::unique_ptr<OutboxStore>> OutboxStore::open(const std::string& path,
                                                        OutboxStoreOptions options) {
-  HOLDFAST_TRY(OutboxFiles files, open_outbox_files(path, options.busy_timeout, options.vfs));
+  HOLDFAST_TRY(DaemonFile files,
+               open_daemon_file(outbox_file_kind(), path, options.busy_timeout, options.vfs));
   std::unique_ptr<OutboxStore> store(new OutboxStore(std::move(files), std::move(options)));
   HOLDFAST_CHECK(store->count());
   return store;

@@ -71,13 +71,13 @@ class OutboxStore {
   struct Done {};
   using Group = GroupRunner<Work, Done>;
 
-  OutboxStore(OutboxFiles files, OutboxStoreOptions options);
+  OutboxStore(DaemonFile files, OutboxStoreOptions options);
   std::vector<Result<Done>> run_group(std::vector<Work> group);
   Result<void> run_works(std::vector<Work>& group, std::vector<Result<Done>>& replies);
   Result<void> finish(Result<void> done);
   Result<void> count();
 
-  OutboxFiles files_;
+  DaemonFile files_;
   OutboxStoreOptions options_;
   std::unique_ptr<SqlSession> write_session_;
   std::unique_ptr<SqlSession> read_session_;  // guarded by read_mutex_

@@ -315,7 +315,7 @@ TEST_F(OutboxStorage, CR_06_newer_tables_and_files_of_other_kinds_are_refused) {
 // Released migrations are never edited.
 TEST_F(OutboxStorage, CR_06_the_migrations_are_those_that_were_released) {
   std::vector<std::string> hashes;
-  for (const OutboxMigration& migration : outbox_migrations()) {
+  for (const FileMigration& migration : outbox_file_kind().migrations) {
     EXPECT_EQ(migration.version, hashes.size() + 1);
     hashes.push_back(to_hex(sha256(migration.sql)).substr(0, 16));
   }
