@@ -10,12 +10,9 @@ namespace holdfast {
 
 namespace {
 
-using Steady = std::chrono::steady_clock;
-
 constexpr std::size_t kChunkBytes = 64U << 10U;
 constexpr std::size_t kKeptBatches = 512;
 constexpr std::size_t kKnownRuns = 10'000;
-constexpr std::chrono::seconds kKeepAlive{15};
 constexpr std::string_view kRunPrefix = "run:";
 // Facts about tokens are not sent to listeners.
 constexpr std::string_view kAccessPrefix = "access:";
@@ -61,19 +58,15 @@ std::optional<EventCursor> EventCursor::parse(std::string_view text) {
   return EventCursor{Position{*position}, static_cast<std::uint32_t>(*index)};
 }
 
-EventFeed::EventFeed(Journal& journal, ServerLog& log)
-    : journal_(journal), log_(log), started_(thread_.start([this] { run(); })) {}
-
-EventFeed::~EventFeed() { stop(); }
-
 void EventFeed::reached(Position position) {
-  const std::scoped_lock lock(mutex_);
-  if (head_ < position) {
-    head_ = position;
-    if (!listeners_.empty()) {
-      changed_.notify_one();
+  {
+    const std::scoped_lock lock(mutex_);
+    if (position <= head_) {
+      return;
     }
+    head_ = position;
   }
+  pump_.changed();
 }
 
 Position EventFeed::head() {
@@ -81,137 +74,17 @@ Position EventFeed::head() {
   return head_;
 }
 
-std::size_t EventFeed::listeners() {
-  const std::scoped_lock lock(mutex_);
-  return listeners_.size();
-}
-
 void EventFeed::listen(std::shared_ptr<net::Stream> stream, EventFilter filter,
                        const EventCursor& after, std::function<void()> ended) {
-  const auto listener = std::make_shared<Listener>();
-  listener->stream = std::move(stream);
-  listener->filter = std::move(filter);
-  listener->cursor = after;
-  listener->ended = std::move(ended);
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!stopping_) {
-      listeners_.push_back(listener);
-      changed_.notify_one();
-      return;
-    }
-  }
-  listener->stream->finish();
-  listener->ended();
+  const auto listener = std::make_shared<Listener>(Listener{std::move(filter), after});
+  pump_.add(
+      std::move(stream), [this, listener] { return next_piece(*listener); }, std::move(ended));
 }
 
-void EventFeed::stop() {
-  std::list<ListenerPtr> left;
-  {
-    const std::scoped_lock lock(mutex_);
-    stopping_ = true;
-    changed_.notify_all();
-  }
-  thread_.join();
-  {
-    const std::scoped_lock lock(mutex_);
-    left = std::exchange(listeners_, {});
-  }
-  for (const ListenerPtr& listener : left) {
-    listener->stream->finish();
-    listener->ended();
-  }
-}
-
-// Waits for a listener that can be sent something: new events or a keep-alive.
-EventFeed::ListenerPtr EventFeed::next_to_serve(Lock& lock) {
-  for (;;) {
-    if (stopping_) {
-      return nullptr;
-    }
-    std::optional<Steady::time_point> next_sign;
-    const Steady::time_point now = Steady::now();
-    for (const ListenerPtr& listener : listeners_) {
-      if (listener->gone) {
-        return listener;
-      }
-      if (listener->busy) {
-        continue;
-      }
-      const Steady::time_point sign = listener->sent_at + kKeepAlive;
-      if (listener->cursor < EventCursor{head_} || sign <= now) {
-        return listener;
-      }
-      next_sign = std::min(next_sign.value_or(sign), sign);
-    }
-    if (next_sign.has_value()) {
-      changed_.wait_until(lock, *next_sign);
-    } else {
-      changed_.wait(lock);
-    }
-  }
-}
-
-void EventFeed::run() {
-  Lock lock(mutex_);
-  while (const ListenerPtr listener = next_to_serve(lock)) {
-    const Position head = head_;
-    if (listener->gone) {
-      listeners_.remove(listener);
-      lock.unlock();
-      listener->stream->finish();
-      listener->ended();
-    } else {
-      // A listener that was served moves to the end, so that no listener waits for one far behind.
-      listener->busy = true;
-      listeners_.remove(listener);
-      listeners_.push_back(listener);
-      lock.unlock();
-      serve(listener, head);
-    }
-    lock.lock();
-  }
-}
-
-void EventFeed::serve(const ListenerPtr& listener, Position head) {
-  auto chunk = chunk_for(*listener, head);
-  if (!chunk.ok()) {
-    log_.write(LogLevel::error, "cannot read events", {{"why", chunk.error().text()}});
-    drop(listener);
-    return;
-  }
-  const bool silent = Steady::now() - listener->sent_at >= kKeepAlive;
-  if (chunk.value().empty() && !silent) {
-    const std::scoped_lock lock(mutex_);
-    listener->busy = false;
-    return;
-  }
-  send(listener, chunk.value().empty() ? ": keep-alive\n\n" : std::move(chunk).value());
-}
-
-// The stream holds the callback until the chunk is sent, which may be never, and the listener holds
-// the stream, so the callback must not hold the listener. After stop() the callback does nothing.
-void EventFeed::send(const ListenerPtr& listener, std::string chunk) {
-  listener->sent_at = Steady::now();
-  listener->stream->write(std::move(chunk), [this, weak = std::weak_ptr(listener)](bool alive) {
-    const ListenerPtr served = weak.lock();
-    if (served == nullptr) {
-      return;
-    }
-    if (!alive) {
-      drop(served);
-      return;
-    }
-    const std::scoped_lock lock(mutex_);
-    served->busy = false;
-    changed_.notify_one();
-  });
-}
-
-void EventFeed::drop(const ListenerPtr& listener) {
-  const std::scoped_lock lock(mutex_);
-  listener->gone = true;
-  changed_.notify_one();
+Result<StreamPump::Piece> EventFeed::next_piece(Listener& listener) {
+  const Position end = head();
+  HOLDFAST_TRY(std::string chunk, chunk_for(listener, end));
+  return StreamPump::Piece{std::move(chunk), listener.cursor < EventCursor{end}};
 }
 
 // The events of the batches after the cursor, up to the size of a chunk; advances the cursor.

@@ -1,14 +1,12 @@
 // EventFeed: sends facts as server-sent events as soon as they are durable.
 //
-// Each listener has a cursor in the journal and receives the facts after it in chunks, each sent
-// when the previous one has left: nothing is buffered for a slow listener, nothing is omitted,
-// nothing is sent twice. One thread reads for all listeners; the newest batches are read once.
+// Each listener has a cursor in the journal and receives the facts after it in pieces (StreamPump):
+// nothing is omitted, nothing is sent twice. One thread reads for all listeners; the newest batches
+// are read once.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,7 +16,7 @@
 #include <vector>
 
 #include "apps/server/server_log.h"
-#include "base/threads.h"
+#include "apps/server/stream_pump.h"
 #include "net/http_server.h"
 #include "runs/facts/ids.h"
 #include "storage/journal/journal.h"
@@ -46,12 +44,11 @@ struct EventFilter {
 class EventFeed {
  public:
   // The journal must outlive it.
-  EventFeed(Journal& journal, ServerLog& log);
-  ~EventFeed();
+  EventFeed(Journal& journal, ServerLog& log) : journal_(journal), pump_(log) {}
   EventFeed(const EventFeed&) = delete;
   EventFeed& operator=(const EventFeed&) = delete;
   // The error when its thread could not be started.
-  [[nodiscard]] const Result<void>& started() const { return started_; }
+  [[nodiscard]] const Result<void>& started() const { return pump_.started(); }
 
   // Everything up to there is durable.
   void reached(Position position);
@@ -59,10 +56,10 @@ class EventFeed {
   // it calls `ended`.
   void listen(std::shared_ptr<net::Stream> stream, EventFilter filter, const EventCursor& after,
               std::function<void()> ended);
-  [[nodiscard]] std::size_t listeners();
+  [[nodiscard]] std::size_t listeners() { return pump_.listeners(); }
   [[nodiscard]] Position head();
   // All streams are finished.
-  void stop();
+  void stop() { pump_.stop(); }
 
  private:
   struct Event {
@@ -74,43 +71,26 @@ class EventFeed {
   };
   using Events = std::vector<Event>;
   struct Listener {
-    std::shared_ptr<net::Stream> stream;
     EventFilter filter;
     EventCursor cursor;
-    std::function<void()> ended;
-    std::chrono::steady_clock::time_point sent_at = {};
-    bool busy = false;  // a chunk is being sent
-    bool gone = false;
   };
-  using ListenerPtr = std::shared_ptr<Listener>;
-  using Lock = std::unique_lock<std::mutex>;
 
-  void run();
-  ListenerPtr next_to_serve(Lock& lock);
-  void serve(const ListenerPtr& listener, Position head);
+  Result<StreamPump::Piece> next_piece(Listener& listener);
   Result<std::string> chunk_for(Listener& listener, Position head);
-  void send(const ListenerPtr& listener, std::string chunk);
-  void drop(const ListenerPtr& listener);
   Result<std::shared_ptr<const Events>> events_at(Position position);
   bool matches(const Listener& listener, const Event& event);
   std::string workflow_of(const std::string& run_id);
 
   Journal& journal_;
-  ServerLog& log_;
-
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
-  std::list<ListenerPtr> listeners_;
-  Position head_;
-  bool stopping_ = false;
+  std::mutex mutex_;
+  Position head_;  // guarded by mutex_
 
   // Used by the thread only.
   std::map<std::uint64_t, std::shared_ptr<const Events>> newest_;  // by position
   std::optional<History> tail_;
   std::map<std::string, std::string> workflows_;  // by run
 
-  ThreadGroup thread_;  // uses all of the above
-  Result<void> started_;
+  StreamPump pump_;  // its thread uses all of the above
 };
 
 }  // namespace holdfast
