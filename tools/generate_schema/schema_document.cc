@@ -61,15 +61,27 @@ struct DocumentTexts {
   std::string head;
   std::string operations;
   std::string schemas;
+  std::string shared;  // of schemas that another document has too; empty: none
   std::vector<std::string> views;
 };
+
+// The members of both files.
+std::string joined_texts(const DocumentTexts& texts) {
+  Members members = members_of(read_json(texts.schemas));
+  if (!texts.shared.empty()) {
+    for (auto& member : members_of(read_json(texts.shared))) {
+      members.push_back(std::move(member));
+    }
+  }
+  return object_of(members);
+}
 
 class DocumentWriter {
  public:
   explicit DocumentWriter(const DocumentTexts& texts)
       : head_(read_json(texts.head)),
         operations_text_(read_json(texts.operations)),
-        schema_texts_(texts.schemas, read_json(texts.schemas)),
+        schema_texts_(texts.schemas, joined_texts(texts)),
         operation_texts_(texts.operations, member(operations_text_, "operations")),
         parameter_texts_(texts.operations + ": parameters", member(operations_text_, "parameters")),
         schemas_(schema_texts_) {
@@ -342,7 +354,7 @@ class DocumentWriter {
         continue;
       }
       const bool own = operation.access == Operation::Access::open;
-      if (own && member(about, "problem").empty()) {
+      if (status.starts_with('2') || (own && member(about, "problem").empty())) {
         add(status);
       } else {
         made.emplace_back(status, problem_response(texts.get(status)));
@@ -417,6 +429,7 @@ Document make_document(const std::string& source) {
   DocumentWriter writer({api + "document.json",
                          api + "operations.json",
                          api + "schemas.json",
+                         "",
                          {source + "/src/runs/view/view_schemas.json",
                           source + "/src/runs/inspect/inspect_schemas.json",
                           source + "/src/apps/server/server_schemas.json"}});
@@ -429,6 +442,7 @@ Document make_broker_document(const std::string& source) {
   DocumentWriter writer({api + "broker_document.json",
                          api + "broker_operations.json",
                          api + "broker_schemas.json",
+                         api + "shared_schemas.json",
                          {source + "/src/apps/broker/broker_views.json"}});
   std::apply([&](const auto&... each) { (writer.add(each), ...); }, delivery::kBrokerOperations);
   return writer.finish();

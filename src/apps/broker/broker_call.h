@@ -135,6 +135,12 @@ Result<BrokerReply> discard_dead(BrokerCall& call);
 Result<BrokerReply> get_peers(BrokerCall& call);
 Result<BrokerReply> set_profile(BrokerCall& call);
 
+Result<BrokerReply> list_own_topics(BrokerCall& call);
+Result<BrokerReply> add_own_subscription(BrokerCall& call);
+Result<BrokerReply> end_own_subscription(BrokerCall& call);
+Result<BrokerReply> find_members(BrokerCall& call);
+Result<BrokerReply> end_own_membership(BrokerCall& call);
+
 Result<BrokerReply> list_all_workspaces(BrokerCall& call);
 Result<BrokerReply> add_workspace(BrokerCall& call);
 Result<BrokerReply> get_workspace(BrokerCall& call);

@@ -12,6 +12,7 @@
 #include "delivery/api/broker_requests.h"
 #include "delivery/api/delivery_requests.h"
 #include "delivery/api/directory_requests.h"
+#include "delivery/api/own_requests.h"
 #include "delivery/api/queue_requests.h"
 #include "delivery/api/webhook_requests.h"
 
@@ -106,6 +107,18 @@ inline constexpr auto kListDead =
 inline constexpr auto kGetPeers = read<NoParameters, PeersResponse>("get_peers", "/v1/peers");
 inline constexpr auto kSetProfile =
     change<ProfileRequest, ProfileView>("set_profile", "/v1/profile");
+inline constexpr auto kListOwnTopics =
+    read<NoParameters, OwnTopicList>("list_own_topics", "/v1/topics");
+inline constexpr auto kSubscribeSelf =
+    change<SubscribeSelfRequest, OwnTopicView>("subscribe_self", "/v1/topics/{topic}/subscription");
+inline constexpr OperationOf<NoParameters, DeletedResponse> kUnsubscribeSelf{
+    {"unsubscribe_self", "DELETE", "/v1/topics/{topic}/subscription", Access::authenticated,
+     Permission::look, Operation::Scope::own}};
+inline constexpr auto kFindMembers =
+    read<FindMembersRequest, KnownMemberList>("find_members", "/v1/members");
+inline constexpr OperationOf<NoParameters, DeletedResponse> kEndMembership{
+    {"end_membership", "DELETE", "/v1/membership", Access::authenticated, Permission::look,
+     Operation::Scope::own}};
 inline constexpr OperationOf<JoinRequest, MemberCreated> kJoin{
     {"join", "POST", "/v1/join", Access::open, Permission::look, Operation::Scope::own,
      Success::created}};
@@ -220,6 +233,11 @@ inline constexpr std::tuple kBrokerOperations{
     broker_operation::kListDead,
     broker_operation::kGetPeers,
     broker_operation::kSetProfile,
+    broker_operation::kListOwnTopics,
+    broker_operation::kSubscribeSelf,
+    broker_operation::kUnsubscribeSelf,
+    broker_operation::kFindMembers,
+    broker_operation::kEndMembership,
     broker_operation::kJoin,
     broker_operation::kListWorkspaces,
     broker_operation::kCreateWorkspace,

@@ -121,6 +121,22 @@ Result<std::vector<SubscriptionEntry>> list_subscriptions(SqlSession& session,
   return entries;
 }
 
+Result<std::vector<Subscription>> list_member_subscriptions(SqlSession& session,
+                                                            std::string_view member_id) {
+  HOLDFAST_TRY(const SqlRows rows,
+               session.query("SELECT mesh_id, topic, member_id, role FROM @.topic_subscription "
+                             "WHERE member_id = $1t",
+                             {member_id}));
+  std::vector<Subscription> subscriptions;
+  subscriptions.reserve(rows.size());
+  for (const Cells& row : rows) {
+    subscriptions.push_back(
+        {row[0].bytes, row[1].bytes, row[2].bytes,
+         enum_from<SubscriptionRole>(row[3].bytes).value_or(SubscriptionRole::reader)});
+  }
+  return subscriptions;
+}
+
 namespace {
 
 // name: empty: of all queues.

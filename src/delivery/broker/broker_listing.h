@@ -60,6 +60,10 @@ Result<std::vector<SubscriptionEntry>> list_subscriptions(SqlSession& session,
                                                           std::string_view mesh_id,
                                                           std::string_view topic);
 
+// Those of one member.
+Result<std::vector<Subscription>> list_member_subscriptions(SqlSession& session,
+                                                            std::string_view member_id);
+
 struct QueueEntry {
   std::string name = {};
   TimeMs created_at = {};
