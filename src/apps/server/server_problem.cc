@@ -94,7 +94,7 @@ net::Response problem_response(const Error& inside, int status) {
   net::Response response;
   response.status = status == 0 ? error_info(error.code()).http_status : status;
   response.content_type = "application/problem+json";
-  response.body = std::string(problem_json(error, status).view());
+  response.body = std::string(problem_json(inside, status).view());
   if (error.code() == ErrorCode::unauthenticated) {
     response.headers.push_back({"WWW-Authenticate", "Bearer"});
   }

@@ -84,6 +84,7 @@ TEST(Problem, failures_of_the_store_do_not_reveal_its_location) {
   }
   const Error meant = Error{ErrorCode::busy, "inside"}.with("detail", "too many reads");
   EXPECT_EQ(text(document(meant), "detail"), "too many reads");
+  EXPECT_NE(problem_response(meant).body.find("too many reads"), std::string::npos);
 }
 
 TEST(Problem, has_the_retry_time) {
