@@ -5,54 +5,15 @@ every status.
 Run as: python3 tests/daemon_drain_test.py path/to/holdfast
 """
 
-import json
 import os
 import stat
 import threading
 
-from support import broker, cli, server
-from support.daemon import FakeBroker, Daemon
+from support import broker, cli
+from support.daemon import FakeBroker, FakeBrokerTest, JoinedTest
 
 
-def member_files(home, urls):
-    """A folder as `daemon join` leaves it."""
-    os.mkdir(home, 0o700)
-    for name, content in (("config.json", {"brokers": urls, "workspace": "team"}),
-                          ("member.json", {"name": "ann", "pubkey": "aa" * 32,
-                                           "token": "hfm_test"})):
-        with open(os.path.join(home, name), "w", encoding="utf-8") as file:
-            json.dump(content, file)
-
-
-class DaemonTest(cli.CliTest):
-    def daemon(self, *options):
-        daemon = Daemon(cli.program(), self.path("daemon"), *options, log=self.path("daemon.log"))
-        self.addCleanup(daemon.close)
-        return daemon
-
-    def send(self, message_id, text="hello", to="#alerts", **more):
-        return self.running.client.post("/v1/send", {"to": to, "message": text,
-                                                     "client_message_id": message_id, **more})
-
-    def row(self, message_id):
-        return self.running.client.good("GET", f"/v1/outbox/{message_id}")["chain"][0]
-
-    def wait_for(self, message_id, status):
-        cli.wait_until(lambda: self.row(message_id)["status"] == status,
-                       f"{message_id} is {status}")
-        return self.row(message_id)
-
-
-class WithFakeBroker(DaemonTest):
-    def setUp(self):
-        super().setUp()
-        self.fake = FakeBroker()
-        self.addCleanup(self.fake.close)
-        member_files(self.path("daemon"), [self.fake.url])
-        self.running = self.daemon().start()
-
-
-class Drain(WithFakeBroker):
+class Drain(FakeBrokerTest):
     def test_DR_01_a_message_is_sent_with_everything_it_has(self):
         answer = self.send("m-1", "hällo", priority="now", meta={"b": 1, "a": [2]},
                            mentions=["ben"])
@@ -216,7 +177,7 @@ class Drain(WithFakeBroker):
         self.wait_for("m-1", "done")
 
 
-class Interface(WithFakeBroker):
+class Interface(FakeBrokerTest):
     def test_SEC_01_SEC_02_SEC_04_who_may_call(self):
         token = self.running.token()
         self.assertEqual(self.running.client.get("/v1/health").status, 200)
@@ -299,19 +260,7 @@ class Interface(WithFakeBroker):
             self.assertIn(line, text)
 
 
-class WithBroker(broker.BrokerTest, DaemonTest):
-    """A real broker, and a daemon that joined it as `eva`."""
-
-    def setUp(self):
-        super().setUp()
-        link = self.ok("broker", "member", "invite", "team", "--broker", self.broker.url,
-                       "--token-file", self.path("admin.token")).strip()
-        home = self.path("daemon")
-        self.assertIn("joined workspace team", self.ok("daemon", "join", link, "--name", "eva",
-                                                       "--home", home))
-        self.fails(2, "daemon", "join", link, "--name", "eva", "--home", home, says="already")
-        self.running = self.daemon().start()
-
+class WithBroker(JoinedTest):
     def bodies(self, kind, ref, name="ann"):
         return [one["body"] for one in self.client(name).good(
             "GET", "/v1/history", query={"kind": kind, "ref": ref, "limit": 1000})["messages"]]
@@ -329,16 +278,16 @@ class WithBroker(broker.BrokerTest, DaemonTest):
                                      "--home", home), f"m-{number} queued\n")
         self.broker.start()
         self.assertIn("done", self.ok("send", "--to", "#alerts", texts[29], "--id", "m-29",
-                                      "--wait", "100", "--home", home))
+                                      "--wait", "100s", "--home", home))
         self.assertEqual(self.bodies("topic", "alerts"), texts)
 
     def test_CL_04_send_with_the_exit_codes_of_its_outcomes(self):
         home = ("--home", self.path("daemon"))
         self.assertIn("done", self.ok("send", "--to", "queue:jobs", "-", "--id", "m-1", "--wait",
-                                      "100", *home, stdin="from standard input"))
+                                      "100s", *home, stdin="from standard input"))
         self.assertEqual(self.bodies("queue", "jobs"), ["from standard input"])
         self.fails(4, "send", "--to", "queue:jobs", "other", "--id", "m-1", *home)
-        self.fails(4, "send", "--to", "queue:nowhere", "x", "--id", "m-2", "--wait", "100", *home,
+        self.fails(4, "send", "--to", "queue:nowhere", "x", "--id", "m-2", "--wait", "100s", *home,
                    says="unknown_destination")
         self.assertIn("m-2", self.ok("outbox", "list", "--failed", *home))
         self.admin.good("POST", "/v1/workspaces/team/queues", {"name": "nowhere"})

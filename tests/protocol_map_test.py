@@ -86,9 +86,11 @@ def delivery_tests():
     files = [*ROOT.glob("src/delivery/**/*_test.cc"), *ROOT.glob("tests/broker_*_test.cc"),
              *ROOT.glob("tests/broker_*_test.py"), *ROOT.glob("tests/outbox_*_test.cc"),
              *ROOT.glob("tests/daemon_*_test.py"), *ROOT.glob("src/apps/broker/*_test.cc"),
+             *ROOT.glob("src/apps/daemon/*_test.cc"), ROOT / "src/apps/cli/rotating_log_test.cc",
              *ROOT.glob("src/net/*_test.cc"), *ROOT.glob("tests/webhook_*_test.py"),
              *ROOT.glob("tests/faults/broker_*_test.py"),
-             *ROOT.glob("tests/faults/broker_*_test.cc")]
+             *ROOT.glob("tests/faults/broker_*_test.cc"),
+             *ROOT.glob("tests/faults/daemon_*_test.py")]
     found = {}
     for name in [str(file.relative_to(ROOT)) for file in files]:
         for test in tests_in(name):

@@ -1,6 +1,7 @@
 // Generates schema/openapi.json and the tables of docs/http-api.md from the lists of the API
-// (runs/api/operations.h) and the texts beside it, and schema/broker_openapi.json from those of the
-// broker (delivery/api/broker_operations.h).
+// (runs/api/operations.h) and the texts beside it; schema/broker_openapi.json from those of the
+// broker (delivery/api/broker_operations.h); and schema/daemon_openapi.json and the tables of
+// docs/daemon-api.md from those of the daemon (delivery/api/daemon_operations.h).
 //
 //   generate_schema SOURCE_DIR            writes the files
 //   generate_schema SOURCE_DIR --check    fails if a file differs
@@ -83,7 +84,7 @@ std::string with_tables(const Document& document, std::string page) {
     const std::size_t begin = page.find('\n', named) + 1;
     const std::size_t end = page.find(kEnd, begin);
     if (end == std::string::npos) {
-      problems().push_back("docs/http-api.md: the marker of \"" + tag + "\" has no end");
+      problems().push_back("the marker of \"" + tag + "\" has no end");
       break;
     }
     page.replace(begin, end - begin, "\n" + table_of(document, tag) + "\n");
@@ -111,8 +112,11 @@ int update(const std::string& path, const std::string& text, bool check) {
 int run(const std::string& source, bool check) {
   const Document document = make_document(source);
   const Document broker = make_broker_document(source);
+  const Document daemon = make_daemon_document(source);
   const std::string page = source + "/docs/http-api.md";
   const std::string tables = with_tables(document, read_file(page));
+  const std::string daemon_page = source + "/docs/daemon-api.md";
+  const std::string daemon_tables = with_tables(daemon, read_file(daemon_page));
   for (const std::string& problem : problems()) {
     std::cerr << problem << "\n";
   }
@@ -121,7 +125,8 @@ int run(const std::string& source, bool check) {
   }
   return update(source + "/schema/openapi.json", document.json, check) |
          update(source + "/schema/broker_openapi.json", broker.json, check) |
-         update(page, tables, check);
+         update(source + "/schema/daemon_openapi.json", daemon.json, check) |
+         update(page, tables, check) | update(daemon_page, daemon_tables, check);
 }
 
 }  // namespace

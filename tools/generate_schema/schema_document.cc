@@ -1,6 +1,7 @@
 #include "schema_document.h"
 
 #include "delivery/api/broker_operations.h"
+#include "delivery/api/daemon_operations.h"
 
 namespace holdfast::schema {
 
@@ -445,6 +446,17 @@ Document make_broker_document(const std::string& source) {
                          api + "shared_schemas.json",
                          {source + "/src/apps/broker/broker_views.json"}});
   std::apply([&](const auto&... each) { (writer.add(each), ...); }, delivery::kBrokerOperations);
+  return writer.finish();
+}
+
+Document make_daemon_document(const std::string& source) {
+  const std::string api = source + "/src/delivery/api/";
+  DocumentWriter writer({api + "daemon_document.json",
+                         api + "daemon_operations.json",
+                         api + "daemon_schemas.json",
+                         api + "shared_schemas.json",
+                         {source + "/src/apps/daemon/daemon_views.json"}});
+  std::apply([&](const auto&... each) { (writer.add(each), ...); }, delivery::kDaemonOperations);
   return writer.finish();
 }
 

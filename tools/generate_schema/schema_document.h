@@ -28,5 +28,6 @@ struct Document {
 // source: the root of the source tree.
 Document make_document(const std::string& source);
 Document make_broker_document(const std::string& source);
+Document make_daemon_document(const std::string& source);
 
 }  // namespace holdfast::schema

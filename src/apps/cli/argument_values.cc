@@ -116,16 +116,16 @@ Result<TimeMs> time_argument(std::string_view field, const std::string& text, Ti
       .with("field", field);
 }
 
-Result<std::uint64_t> duration_argument(std::string_view option, const std::string& text) {
-  const auto milliseconds = parse_duration(text);
-  return milliseconds.has_value()
-             ? Result<std::uint64_t>(*milliseconds)
-             : Error{ErrorCode::invalid_argument,
-                     fmt::format(
-                         "{} needs a duration with its unit, for example 500ms, 30s or 10m, "
-                         "not \"{}\"",
-                         option, text)}
-                   .with("field", option.substr(2));
+Result<std::uint64_t> duration_argument(std::string_view field, const std::string& text) {
+  const auto ms = parse_duration(text);
+  constexpr std::uint64_t kMostMs = std::uint64_t{366} * 86'400'000;
+  if (ms.has_value() && *ms <= kMostMs) {
+    return *ms;
+  }
+  return Error{
+      ErrorCode::invalid_argument,
+      fmt::format("--{} needs a duration such as 500ms, 3s or 1h30m, not \"{}\"", field, text)}
+      .with("field", field);
 }
 
 }  // namespace holdfast::cli

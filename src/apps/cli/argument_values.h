@@ -17,8 +17,8 @@ Result<std::string> json_argument(std::string_view field, const std::string& arg
 Result<std::string> attributes_argument(const std::vector<std::string>& attributes);
 // A time, or an age before now. Fails with invalid_argument.
 Result<TimeMs> time_argument(std::string_view field, const std::string& text, TimeMs now);
-// Milliseconds of a duration with its unit: 30s, 10m. Fails with invalid_argument.
-Result<std::uint64_t> duration_argument(std::string_view option, const std::string& text);
+// Milliseconds of a duration: 200ms, 3s, 1h30m. Fails with invalid_argument.
+Result<std::uint64_t> duration_argument(std::string_view field, const std::string& text);
 // The whole file, or standard input (-). Fails with not_found, permission_denied, invalid_argument
 // or too_large.
 Result<std::string> read_file_argument(const std::string& file);

@@ -63,6 +63,10 @@ void Arguments::one_or_more(const char* name, std::vector<std::string>& target,
   app_.add_option(name, target, wrapped(help))->required()->type_name("");
 }
 
+void Arguments::any(const char* name, std::vector<std::string>& target, const std::string& help) {
+  app_.add_option(name, target, wrapped(help))->type_name("");
+}
+
 void Arguments::option(const char* name, const char* type, std::string& target,
                        const std::string& help) {
   app_.add_option(name, target, wrapped(help))->type_name(type);

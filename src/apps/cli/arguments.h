@@ -21,6 +21,7 @@ class Arguments {
   void required(const char* name, std::string& target, const std::string& help);
   void optional(const char* name, std::string& target, const std::string& help);
   void one_or_more(const char* name, std::vector<std::string>& target, const std::string& help);
+  void any(const char* name, std::vector<std::string>& target, const std::string& help);
 
   // --name TYPE. Numbers are decimal. A list takes one value each time the option is given.
   void option(const char* name, const char* type, std::string& target, const std::string& help);

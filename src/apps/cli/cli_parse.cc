@@ -39,6 +39,10 @@ Exit codes:
   4    conflict: another writer was first, nothing was written
   5    the store, the server or the system failed
   6    the run waits for a decision, an event or another worker (run --until-blocked)
+  7    no daemon runs
+  8    the daemon runs, and something is wrong with it (daemon status)
+  9    not authenticated: the membership has ended
+  78   the configuration, or a broker, does not allow the daemon to start
   130  interrupted by Ctrl-C)";
 constexpr const char* kExitCodes =
     "\n\nExit codes: 0 success; failures as listed in `holdfast --help`.";
@@ -69,8 +73,14 @@ class Parser {
     if (arguments.size() > 1 && std::string_view(arguments[1]) == "help") {
       return help_for({arguments.begin() + 2, arguments.end()});
     }
+    std::vector<char*> words(arguments.begin(), arguments.end());
+    // `daemon outbox list` is another name of `outbox list`.
+    if (words.size() > 2 && std::string_view(words[1]) == "daemon" &&
+        (std::string_view(words[2]) == "outbox" || std::string_view(words[2]) == "inbox")) {
+      words.erase(words.begin() + 1);
+    }
     try {
-      app_.parse(static_cast<int>(arguments.size()), arguments.data());
+      app_.parse(static_cast<int>(words.size()), words.data());
     } catch (const CLI::CallForVersion&) {
       return CommandLine{.text = app_.version() + "\n"};
     } catch (const CLI::CallForHelp&) {

@@ -157,6 +157,26 @@ struct BenchBrokerCommand : BenchOptions {
   }
 };
 
+struct BenchDaemonCommand : BenchOptions {
+  std::optional<std::uint64_t> messages = {};
+
+  void declare(Arguments& arguments) {
+    add_only(arguments);
+    arguments.option("--messages", "N", messages, "Messages in the case drain (default: 100000)");
+    add_quick(arguments);
+  }
+
+  Result<void> run(Context& context) const {
+    return run_bench("daemon", context, [&](BenchContext& bench_context) {
+      return run_daemon_bench({.program = "/proc/self/exe",
+                               .only = only,
+                               .entries = messages.value_or(0),
+                               .effort = effort()},
+                              bench_context);
+    });
+  }
+};
+
 struct BenchMeshCommand : BenchOptions {
   std::optional<std::uint64_t> operations = {};
 
@@ -255,6 +275,23 @@ Examples:
   holdfast bench broker
   holdfast bench broker --only accept
   holdfast bench broker --only dedupe_lookup --rows 1000000)");
+
+extern const Command kBenchDaemonCommand = make_command<BenchDaemonCommand>(
+    "bench daemon", "Measure the daemon that sends and receives messages.",
+    R"(In the case send, 1, 8 and 64 callers hand over messages on the unix socket; limit is how
+many rows of the same bytes SQLite inserts, one statement each, in transactions of as many rows as
+there are callers, measured in turns in the same run; ratio is value / limit. In the case way a
+message goes from a program through its daemon, a broker and a daemon to a program, one after the
+other. In the case drain an outbox that filled without a broker is sent in one lane. Prints a table
+on a terminal, otherwise JSON lines. Everything is on loopback, with its data under $TMPDIR or
+/var/tmp.
+
+Cases: send, way, drain.
+
+Examples:
+  holdfast bench daemon
+  holdfast bench daemon --only send
+  holdfast bench daemon --only drain --messages 10000)");
 
 extern const Command kBenchMeshCommand = make_command<BenchMeshCommand>(
     "bench mesh", "Measure the operations of a mesh.",

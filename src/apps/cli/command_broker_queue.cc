@@ -42,7 +42,7 @@ struct QueueOptions {
       json.member("max_deliveries", *max_deliveries);
     }
     if (!lease.empty()) {
-      HOLDFAST_TRY(const std::uint64_t lease_ms, duration_argument("--lease", lease));
+      HOLDFAST_TRY(const std::uint64_t lease_ms, duration_argument("lease", lease));
       json.member("lease_ms", lease_ms);
     }
     return {};

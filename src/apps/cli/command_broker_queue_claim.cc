@@ -81,7 +81,7 @@ struct BrokerQueueClaimCommand : ConsumerOptions {
     JsonWriter json;
     json.begin_object().member("limit", limit).member("wait_ms", wait * 1000);
     if (!lease.empty()) {
-      HOLDFAST_TRY(const std::uint64_t lease_ms, duration_argument("--lease", lease));
+      HOLDFAST_TRY(const std::uint64_t lease_ms, duration_argument("lease", lease));
       json.member("lease_ms", lease_ms);
     }
     if (!key.empty()) {
@@ -155,7 +155,7 @@ struct BrokerQueueNackCommand : HeldOptions {
   Result<void> run(Context& context) const {
     JsonWriter json = begin();
     if (!delay.empty()) {
-      HOLDFAST_TRY(const std::uint64_t delay_ms, duration_argument("--delay", delay));
+      HOLDFAST_TRY(const std::uint64_t delay_ms, duration_argument("delay", delay));
       json.member("delay_ms", delay_ms);
     }
     json.member("reason", reason).end_object();
@@ -177,7 +177,7 @@ struct BrokerQueueExtendCommand : HeldOptions {
   Result<void> run(Context& context) const {
     JsonWriter json = begin();
     if (!by.empty()) {
-      HOLDFAST_TRY(const std::uint64_t lease_ms, duration_argument("--lease", by));
+      HOLDFAST_TRY(const std::uint64_t lease_ms, duration_argument("lease", by));
       json.member("lease_ms", lease_ms);
     }
     json.end_object();

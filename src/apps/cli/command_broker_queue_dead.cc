@@ -131,7 +131,7 @@ struct BrokerQueueRedriveCommand : DeadOptions {
     JsonWriter json;
     json.begin_object();
     if (!delay.empty()) {
-      HOLDFAST_TRY(const std::uint64_t delay_ms, duration_argument("--delay", delay));
+      HOLDFAST_TRY(const std::uint64_t delay_ms, duration_argument("delay", delay));
       json.member("delay_ms", delay_ms);
     }
     return call(context, "/redrive", std::move(json), "redriven");

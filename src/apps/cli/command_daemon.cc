@@ -62,6 +62,10 @@ struct DaemonStatusCommand {
                                     row.text("mesh")));
     print_line(context, row.truth("connected") ? "connected to " + row.text("broker")
                                                : std::string("not connected"));
+    print_line(context, row.text("receiving").empty()
+                            ? std::string("not receiving")
+                            : fmt::format("receiving by {}, {} unread", row.text("receiving"),
+                                          row.text("unread")));
     print_line(context,
                fmt::format("outbox: {} pending, {} inflight, {} dead", row.text("queue_depth"),
                            row.text("inflight"), row.text("dead")));
@@ -128,7 +132,8 @@ struct DaemonLeaveCommand {
 
   void declare(Arguments& arguments) {
     add_daemon_home(arguments, home);
-    arguments.flag("--force", force, "Also if messages wait in the outbox");
+    arguments.flag("--force", force,
+                   "Also if messages wait in the outbox, or the broker cannot be reached");
   }
 
   Result<void> run(Context& context) const {
@@ -193,9 +198,11 @@ Examples:
   holdfast daemon join 'http://127.0.0.1:7718/join#hfi_…' --name ann)");
 
 extern const Command kDaemonLeaveCommand = make_command<DaemonLeaveCommand>(
-    "daemon leave", "Remove the membership from this daemon's folder.",
-    R"(Removes the settings, the token and the key; the outbox stays. The broker still knows the
-member: its administrator ends the membership with `holdfast broker member revoke`.
+    "daemon leave", "End the membership of this daemon.",
+    R"(Ends the membership at the broker, and removes the settings, the token and the key; the
+outbox and the inbox stay.
+
+Exit codes: 4 messages wait in the outbox; 5 the daemon runs, or the broker cannot be reached.
 
 Examples:
   holdfast daemon leave)");

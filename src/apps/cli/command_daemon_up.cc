@@ -14,6 +14,7 @@
 #include "apps/cli/command.h"
 #include "apps/cli/daemon_backend.h"
 #include "apps/cli/interrupt.h"
+#include "apps/cli/rotating_log.h"
 #include "apps/cli/stop_event.h"
 #include "apps/daemon/daemon_server.h"
 
@@ -46,6 +47,7 @@ struct DaemonUpCommand {
   std::string log = "text";
   std::string log_level = "info";
   std::uint64_t grace_s = 20;
+  std::string log_file = {};
 
   void declare(Arguments& arguments) {
     add_daemon_home(arguments, home);
@@ -56,6 +58,10 @@ struct DaemonUpCommand {
     arguments.restrict_to("--tcp", {"automatic", "on", "off"});
     arguments.option("--log", "FORMAT", log, "Format of the log (default: text)");
     arguments.restrict_to("--log", {"text", "json"});
+    arguments.option("--log-file", "FILE", log_file,
+                     "With --foreground: log to this file, which is kept below 100 MB, instead of "
+                     "standard error");
+    arguments.need("--log-file", "--foreground");
     arguments.option("--log-level", "LEVEL", log_level, "Least level to log (default: info)");
     arguments.restrict_to("--log-level", {"debug", "info", "warning", "error"});
     arguments.option("--grace", "SECONDS", grace_s,
@@ -76,13 +82,18 @@ struct DaemonUpCommand {
   Result<void> serve(const delivery::DaemonFolder& folder, Context& context) const {
     const auto level = enum_from<LogLevel>(log_level);
     HOLDFAST_ASSERT(level.has_value());  // the option takes no other word
-    ServerLog logger(context.clock, *level, log == "json" ? LogForm::json : LogForm::text,
-                     write_log_line);
+    RotatingLog file(log_file);
+    if (!log_file.empty()) {
+      HOLDFAST_CHECK(file.open());
+    }
+    ServerLog logger(
+        context.clock, *level, log == "json" ? LogForm::json : LogForm::text,
+        [&](std::string_view line) { log_file.empty() ? write_log_line(line) : file.write(line); });
     StopEvent end;
     delivery::DaemonOptions options;
     options.version = HOLDFAST_VERSION;
     options.tcp = tcp.empty() ? std::nullopt : enum_from<TcpMode>(tcp);
-    options.on_stop = [&end] { end.set(); };
+    options.on_stop = [&end](std::optional<Error> why) { end.set(std::move(why)); };
     auto started = DaemonServer::start(folder, options, context.clock, context.random, logger);
     if (!started.ok()) {
       logger.write(LogLevel::error, "the daemon could not start",
@@ -101,12 +112,13 @@ struct DaemonUpCommand {
     }
     context.out.flush();
     notify_ready();
-    static_cast<void>(end.wait());
+    const std::optional<Error> why = end.wait();
     logger.write(LogLevel::info, "stopping", {{"grace_s", std::to_string(grace_s)}});
     const bool in_time = server->stop(seconds(grace_s));
     logger.write(in_time ? LogLevel::info : LogLevel::warning,
                  in_time ? "stopped" : "stopped; some requests did not finish in time");
-    return {};
+    return why.has_value() ? Error(*why).with(kExitCodeField, kExitNotAuthenticated)
+                           : Result<void>();
   }
 
   // A process of its own session, whose log is a file of the folder. Returns when it listens.
@@ -122,38 +134,43 @@ struct DaemonUpCommand {
     const OwnedFd reading(ends[0]);
     OwnedFd writing(ends[1]);
     ::fcntl(reading.get(), F_SETFD, FD_CLOEXEC);
-    const std::string log_file = folder.file("daemon.log");
-    const OwnedFd log_fd(::open(log_file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    const std::string log_file_name = folder.file("daemon.log");
+    const OwnedFd log_fd(
+        ::open(log_file_name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
     if (!log_fd.is_open()) {
       return Error{ErrorCode::io_error,
-                   fmt::format("cannot open {}: {}", log_file, std::strerror(errno))};
+                   fmt::format("cannot open {}: {}", log_file_name, std::strerror(errno))};
     }
-    HOLDFAST_TRY(const pid_t child, spawn(folder.path(), log_fd.get(), writing.get()));
+    HOLDFAST_TRY(const pid_t child,
+                 spawn(folder.path(), log_file_name, log_fd.get(), writing.get()));
     writing.close();
     char ready = 0;
     if (::read(reading.get(), &ready, 1) == 1) {
-      print_result(context,
-                   fmt::format("daemon started (pid {}); log: {}; `holdfast daemon down` stops it",
-                               child, log_file),
-                   [&](JsonWriter& json) {
-                     json.member("pid", static_cast<std::uint64_t>(child)).member("log", log_file);
-                   });
+      print_result(
+          context,
+          fmt::format("daemon started (pid {}); log: {}; `holdfast daemon down` stops it", child,
+                      log_file_name),
+          [&](JsonWriter& json) {
+            json.member("pid", static_cast<std::uint64_t>(child)).member("log", log_file_name);
+          });
       return {};
     }
     int status = 0;
     ::waitpid(child, &status, 0);
     Error failure{ErrorCode::unavailable,
-                  fmt::format("the daemon could not start; its log is {}", log_file)};
+                  fmt::format("the daemon could not start; its log is {}", log_file_name)};
     return WIFEXITED(status) ? std::move(failure).with(
                                    kExitCodeField, static_cast<std::uint64_t>(WEXITSTATUS(status)))
                              : std::move(failure);
   }
 
-  [[nodiscard]] Result<pid_t> spawn(const std::string& path, int log_fd, int ready_fd) const {
+  [[nodiscard]] Result<pid_t> spawn(const std::string& path, const std::string& log_name,
+                                    int log_fd, int ready_fd) const {
     ::setenv(kReadyVariable, std::to_string(ready_fd).c_str(), 1);
     std::vector<std::string> words{"holdfast",    "daemon",  "up",      "--foreground",
                                    "--home",      path,      "--log",   log,
-                                   "--log-level", log_level, "--grace", std::to_string(grace_s)};
+                                   "--log-level", log_level, "--grace", std::to_string(grace_s),
+                                   "--log-file",  log_name};
     if (!tcp.empty()) {
       words.insert(words.end(), {"--tcp", tcp});
     }
@@ -195,9 +212,10 @@ join` makes it a member of a workspace first.
 The folder of the daemon is accessible to its user only. It holds the unix socket `sock`; programs
 that use the loopback address read the port from `http.port` and the token from `local_token`.
 
-So far the daemon only sends: it receives no messages, runs no hooks and encrypts nothing.
+What a broker delivers is stored in the inbox, shown to programs, and then acknowledged. So far the
+daemon runs no hooks and encrypts nothing.
 
-Exit codes: 78 the configuration does not allow a start.
+Exit codes: 9 the membership has ended; 78 the configuration does not allow a start.
 
 Examples:
   holdfast daemon up

@@ -15,7 +15,7 @@ namespace holdfast::cli {
 
 namespace {
 
-constexpr int kLookAgainMs = 100;
+constexpr std::uint64_t kLookAgainMs = 50;
 
 // The last row of a chain is the one that is sent.
 Json newest_of(const Json& chain) {
@@ -32,13 +32,13 @@ struct SendCommand {
   std::string reply_to = {};
   std::vector<std::string> mentions = {};
   std::string ordering_key = {};
-  std::optional<std::uint64_t> wait_s = {};
+  std::string wait_for = {};
   std::string home = {};
 
   void declare(Arguments& arguments) {
     arguments.required("TEXT", text, "the message; - reads standard input, @FILE a file");
     arguments.option("--to", "DESTINATION", to,
-                     "#TOPIC, queue:NAME, or the public key of a member");
+                     "#TOPIC, queue:NAME, or the name or public key of a member");
     arguments.require("--to");
     arguments.option("--id", "ID", id,
                      "Id of the message; sent again with the same id it is the same message "
@@ -51,21 +51,25 @@ struct SendCommand {
                      "Member to mention; may be given several times");
     arguments.option("--ordering-key", "KEY", ordering_key,
                      "Only messages with the same key wait for each other");
-    arguments.option("--wait", "SECONDS", wait_s,
-                     "Wait until the broker has accepted or refused it");
+    arguments.option("--wait", "DURATION", wait_for,
+                     "Wait so long for the broker to accept or refuse it: 3s, 1m30s");
     add_daemon_home(arguments, home);
   }
 
   Result<void> run(Context& context) const {
+    std::optional<std::uint64_t> wait_ms;
+    if (!wait_for.empty()) {
+      HOLDFAST_TRY(wait_ms, duration_argument("wait", wait_for));
+    }
     HOLDFAST_TRY(const DaemonBackend::Call call, request(context));
     HOLDFAST_TRY(auto backend, DaemonBackend::open(home));
     HOLDFAST_TRY(const std::string body, backend.send(call));
     HOLDFAST_TRY(const Json sent, Json::parse(body));
-    if (!wait_s.has_value()) {
+    if (!wait_ms.has_value()) {
       show(context, body, sent);
       return {};
     }
-    return wait(context, backend, std::string(sent.text("client_message_id")));
+    return wait(context, backend, std::string(sent.text("client_message_id")), *wait_ms);
   }
 
  private:
@@ -120,8 +124,9 @@ struct SendCommand {
                    : fmt::format("{} {}", row.text("client_message_id"), row.text("status")));
   }
 
-  Result<void> wait(Context& context, DaemonBackend& backend, const std::string& sent_id) const {
-    const std::uint64_t tries = std::max<std::uint64_t>(*wait_s * 1000 / kLookAgainMs, 1);
+  static Result<void> wait(Context& context, DaemonBackend& backend, const std::string& sent_id,
+                           std::uint64_t wait_ms) {
+    const std::uint64_t tries = std::max<std::uint64_t>(wait_ms / kLookAgainMs, 1);
     for (std::uint64_t i = 0;; ++i) {
       HOLDFAST_TRY(const std::string body,
                    backend.send({"GET", "/v1/outbox/" + net::url_encoded(sent_id)}));
@@ -131,7 +136,7 @@ struct SendCommand {
       if (status == "done" || status == "dead" || status == "aborted" || i >= tries) {
         return finished(context, row, status);
       }
-      ::poll(nullptr, 0, kLookAgainMs);
+      ::poll(nullptr, 0, static_cast<int>(kLookAgainMs));
     }
   }
 
@@ -168,7 +173,8 @@ Exit codes: 4 the id was used for another message, or with --wait the broker ref
 
 Examples:
   holdfast send --to '#deploys' 'version 7 is live'
-  holdfast send --to queue:reports @report.json --id report-2026-11-18 --wait 10
+  holdfast send --to ada 'lunch?' --wait 3s
+  holdfast send --to queue:reports @report.json --id report-2026-11-18 --wait 10s
   uptime | holdfast send --to '#hosts' -)");
 
 }  // namespace holdfast::cli

@@ -96,6 +96,14 @@ extern const Command kDaemonVersionCommand;
 extern const Command kDaemonJoinCommand;
 extern const Command kDaemonLeaveCommand;
 extern const Command kDaemonRotateTokenCommand;
+extern const Command kDaemonLogsCommand;
+extern const Command kDaemonReloadCommand;
+extern const Command kDaemonDoctorCommand;
+extern const Command kDaemonRecoverCommand;
+extern const Command kDaemonResetCommand;
+extern const Command kDaemonUninstallCommand;
+extern const Command kDaemonInstallServiceCommand;
+extern const Command kDaemonUninstallServiceCommand;
 extern const Command kSendCommand;
 extern const Command kOutboxListCommand;
 extern const Command kOutboxInspectCommand;
@@ -103,6 +111,15 @@ extern const Command kOutboxRequeueCommand;
 extern const Command kOutboxRequeueAllCommand;
 extern const Command kOutboxAbortCommand;
 extern const Command kOutboxCompactCommand;
+extern const Command kInboxListCommand;
+extern const Command kInboxTailCommand;
+extern const Command kInboxShowCommand;
+extern const Command kInboxAckCommand;
+extern const Command kInboxDeleteCommand;
+extern const Command kTopicListCommand;
+extern const Command kTopicSubscribeCommand;
+extern const Command kTopicUnsubscribeCommand;
+extern const Command kPeersCommand;
 extern const Command kBackupCommand;
 extern const Command kRestoreCommand;
 extern const Command kJournalAppendCommand;
@@ -119,6 +136,7 @@ extern const Command kBenchEngineCommand;
 extern const Command kBenchWorkflowCommand;
 extern const Command kBenchServerCommand;
 extern const Command kBenchBrokerCommand;
+extern const Command kBenchDaemonCommand;
 extern const Command kBenchMeshCommand;
 
 namespace {
@@ -170,6 +188,40 @@ CommandGroup broker_commands() {
   return group;
 }
 
+std::vector<const Command*> daemon_commands() {
+  return {&kDaemonUpCommand,
+          &kDaemonDownCommand,
+          &kDaemonStatusCommand,
+          &kDaemonVersionCommand,
+          &kDaemonLogsCommand,
+          &kDaemonReloadCommand,
+          &kDaemonDoctorCommand,
+          &kDaemonRecoverCommand,
+          &kDaemonResetCommand,
+          &kDaemonUninstallCommand,
+          &kDaemonInstallServiceCommand,
+          &kDaemonUninstallServiceCommand,
+          &kDaemonJoinCommand,
+          &kDaemonLeaveCommand,
+          &kDaemonRotateTokenCommand,
+          &kSendCommand,
+          &kOutboxListCommand,
+          &kOutboxInspectCommand,
+          &kOutboxRequeueCommand,
+          &kOutboxRequeueAllCommand,
+          &kOutboxAbortCommand,
+          &kOutboxCompactCommand,
+          &kInboxListCommand,
+          &kInboxTailCommand,
+          &kInboxShowCommand,
+          &kInboxAckCommand,
+          &kInboxDeleteCommand,
+          &kTopicListCommand,
+          &kTopicSubscribeCommand,
+          &kTopicUnsubscribeCommand,
+          &kPeersCommand};
+}
+
 }  // namespace
 
 const std::vector<CommandGroup>& command_groups() {
@@ -191,75 +243,34 @@ const std::vector<CommandGroup>& command_groups() {
         &kTokenRevokeCommand, &kQueuesCommand, &kWorkersCommand, &kSchedulesCommand,
         &kApprovalsCommand}},
       broker_commands(),
-      {"Daemon",
-       {&kDaemonUpCommand, &kDaemonDownCommand, &kDaemonStatusCommand, &kDaemonVersionCommand,
-        &kDaemonJoinCommand, &kDaemonLeaveCommand, &kDaemonRotateTokenCommand, &kSendCommand,
-        &kOutboxListCommand, &kOutboxInspectCommand, &kOutboxRequeueCommand,
-        &kOutboxRequeueAllCommand, &kOutboxAbortCommand, &kOutboxCompactCommand}},
+      {"Daemon", daemon_commands()},
       {"Stores",
        {&kBackupCommand, &kRestoreCommand, &kJournalAppendCommand, &kJournalStatCommand,
         &kJournalCatCommand, &kJournalVerifyCommand, &kJournalExportCommand, &kJournalImportCommand,
         &kJournalCopyCommand, &kJournalSealCommand}},
       {"Tools",
        {&kCompletionCommand, &kBenchJournalCommand, &kBenchEngineCommand, &kBenchWorkflowCommand,
-        &kBenchServerCommand, &kBenchBrokerCommand, &kBenchMeshCommand}},
+        &kBenchServerCommand, &kBenchBrokerCommand, &kBenchDaemonCommand, &kBenchMeshCommand}},
   };
   return groups;
 }
 
-const std::vector<CommandFamily>& command_families() {
-  static const std::vector<CommandFamily> families{
-      {"workflow", "Check workflow files; show registered workflows.",
-       R"(Examples:
-  holdfast workflow check orders.yaml
-  holdfast workflow schema > workflow.schema.json
-  holdfast workflow register orders.yaml --dry-run
-  holdfast workflow list
-  holdfast workflow diff order order.yaml)"},
+namespace {
+
+std::vector<CommandFamily> more_families() {
+  return {
       {"circuit", "Close circuit breakers.",
        "Examples:\n  holdfast circuit close invoice charge --actor ann --reason 'it answers "
        "again'"},
-      {"dead-letters", "List and decide attempts that were the last ones of their steps.",
-       R"(A step with `retry: {then: park}` waits with its error instead of failing, until it is
-redriven or discarded. An attempt that failed its run is repeated by a new run.
-
-Examples:
-  holdfast dead-letters list --queue billing
-  holdfast dead-letters show latest
-  holdfast dead-letters redrive --code bank_down --dry-run
-  holdfast dead-letters discard latest --actor ann --comment 'paid in cash')"},
-      {"token", "Create, list and revoke the tokens that authenticate programs to a server.",
-       R"(Examples:
-  holdfast token create --role worker --name billing --queue billing
-  holdfast token list
-  holdfast token revoke 3f2a9c41d07b5e6688aa12cd)"},
-      {"broker", "Serve messages, each accepted exactly once, and administer workspaces.",
-       R"(A broker stores the messages between the members of a workspace.
-
-Examples:
-  holdfast broker workspace create team
-  holdfast broker member create team ann > ann.token
-  holdfast broker topic create team alerts
-  holdfast broker serve)"},
-      {"broker workspace", "Create, list, show and delete workspaces.",
-       "Examples:\n  holdfast broker workspace create team\n  holdfast broker workspace list"},
-      {"broker member", "Create, invite, list and revoke the members of a workspace.",
-       "Examples:\n  holdfast broker member create team ann > ann.token\n"
-       "  holdfast broker member invite team\n  holdfast broker member revoke team ann"},
-      {"broker topic", "Create and archive topics; subscribe members to them.",
-       R"(Examples:
-  holdfast broker topic create team alerts
-  holdfast broker topic subscribe team alerts ben)"},
-      {"broker queue", "Create and list queues of messages.",
-       "Examples:\n  holdfast broker queue create team jobs\n  holdfast broker queue list team"},
-      {"broker webhooks", "Post messages to URLs.",
-       "Examples:\n  holdfast broker webhooks create team https://hooks.example/holdfast"},
-      {"broker message", "Receive messages; remove the content of messages.",
-       "Examples:\n  holdfast broker message receive team --token-file ben.token"},
-      {"daemon", "Send the messages of this machine, also while no broker can be reached.",
+      {"daemon", "Send and receive the messages of this machine, across outages and crashes.",
        "Examples:\n  holdfast daemon join 'http://127.0.0.1:7718/join#hfi_…' --name ann"},
-      {"outbox", "List the messages of the daemon; send them again, or retire them.",
-       "Examples:\n  holdfast outbox list --failed"},
+      {"outbox", "List the messages that were sent; send them again, or retire them.",
+       "`holdfast daemon outbox` is the same.\n\nExamples:\n  holdfast outbox list --failed"},
+      {"inbox", "List, follow and acknowledge the messages that were received.",
+       "`holdfast daemon inbox` is the same.\n\nExamples:\n  holdfast inbox list --unread\n  "
+       "holdfast inbox tail"},
+      {"topic", "List topics; choose those whose messages this member receives.",
+       "Examples:\n  holdfast topic list\n  holdfast topic subscribe deploys"},
       {"journal", "Read, verify, export and copy journals.",
        R"(A journal is the log of a store: everything that a store knows is derived from it.
 
@@ -267,14 +278,75 @@ Examples:
   holdfast journal stat sqlite:demo.db
   holdfast journal cat sqlite:demo.db --thread run:1
   holdfast journal cat --help)"},
-      {"bench", "Measure the performance of this machine.",
-       R"(Examples:
+  };
+}
+
+}  // namespace
+
+const std::vector<CommandFamily>& command_families() {
+  static const std::vector<CommandFamily> families = [] {
+    std::vector<CommandFamily> all{
+        {"workflow", "Check workflow files; show registered workflows.",
+         R"(Examples:
+  holdfast workflow check orders.yaml
+  holdfast workflow schema > workflow.schema.json
+  holdfast workflow register orders.yaml --dry-run
+  holdfast workflow list
+  holdfast workflow diff order order.yaml)"},
+        {"dead-letters", "List and decide attempts that were the last ones of their steps.",
+         R"(A step with `retry: {then: park}` waits with its error instead of failing, until it is
+redriven or discarded. An attempt that failed its run is repeated by a new run.
+
+Examples:
+  holdfast dead-letters list --queue billing
+  holdfast dead-letters show latest
+  holdfast dead-letters redrive --code bank_down --dry-run
+  holdfast dead-letters discard latest --actor ann --comment 'paid in cash')"},
+        {"token", "Create, list and revoke the tokens that authenticate programs to a server.",
+         R"(Examples:
+  holdfast token create --role worker --name billing --queue billing
+  holdfast token list
+  holdfast token revoke 3f2a9c41d07b5e6688aa12cd)"},
+        {"broker", "Serve messages, each accepted exactly once, and administer workspaces.",
+         R"(A broker stores the messages between the members of a workspace.
+
+Examples:
+  holdfast broker workspace create team
+  holdfast broker member create team ann > ann.token
+  holdfast broker topic create team alerts
+  holdfast broker serve)"},
+        {"broker workspace", "Create, list, show and delete workspaces.",
+         R"(Examples:
+  holdfast broker workspace create team
+  holdfast broker workspace list)"},
+        {"broker member", "Create, invite, list and revoke the members of a workspace.",
+         R"(Examples:
+  holdfast broker member create team ann > ann.token
+  holdfast broker member invite team
+  holdfast broker member revoke team ann)"},
+        {"broker topic", "Create and archive topics; subscribe members to them.",
+         R"(Examples:
+  holdfast broker topic create team alerts
+  holdfast broker topic subscribe team alerts ben
+  holdfast broker topic show team alerts)"},
+        {"broker queue", "Create and list queues of messages.",
+         "Examples:\n  holdfast broker queue create team jobs\n  holdfast broker queue list team"},
+        {"broker webhooks", "Post messages to URLs.",
+         "Examples:\n  holdfast broker webhooks create team https://hooks.example/holdfast"},
+        {"broker message", "Receive messages; remove the content of messages.",
+         "Examples:\n  holdfast broker message receive team --token-file ben.token"},
+        {"bench", "Measure the performance of this machine.",
+         R"(Examples:
   holdfast bench journal --quick
   holdfast bench engine --quick
   holdfast bench workflow --quick
   holdfast bench broker --quick
   holdfast bench engine --help)"},
-  };
+    };
+    const auto more = more_families();
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }();
   return families;
 }
 

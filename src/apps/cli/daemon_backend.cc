@@ -1,6 +1,7 @@
 #include "apps/cli/daemon_backend.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #include "apps/cli/cli_run.h"
@@ -53,6 +54,45 @@ Result<DaemonBackend> DaemonBackend::open(const std::string& home) {
   return DaemonBackend(std::move(folder), std::move(http));
 }
 
+Error DaemonBackend::no_daemon(const net::HttpOutcome& outcome) const {
+  return advised(client::error_without_response(outcome),
+                 fmt::format("no daemon answers in {}; `holdfast daemon up` starts one",
+                             folder_.path()))
+      .with(kExitCodeField, kExitNoDaemon);
+}
+
+Result<void> DaemonBackend::events(std::string position,
+                                   const std::function<bool(const net::ServerEvent&)>& receive,
+                                   const std::stop_token& stop) {
+  constexpr std::chrono::seconds kSilence{45};  // three of the comments that a daemon sends
+  constexpr int kAgainMs = 100;
+  bool ended = false;
+  const auto take = [&](const net::ServerEvent& event) {
+    position = event.id.empty() ? position : event.id;
+    ended = !receive(event);
+    return !ended;
+  };
+  for (bool first = true;; first = false) {
+    net::HttpCall call;
+    call.target = "/v1/events";
+    call.headers.emplace_back("Accept", "text/event-stream");
+    if (!position.empty()) {
+      call.headers.emplace_back("Last-Event-ID", position);
+    }
+    const net::HttpOutcome outcome = http_->events(call, kSilence, take, stop);
+    if (ended || outcome.stopped() || stop.stop_requested()) {
+      return {};
+    }
+    if (outcome.kind == net::HttpOutcome::Kind::nothing_sent && first) {
+      return no_daemon(outcome);
+    }
+    if (outcome.kind == net::HttpOutcome::Kind::answered && outcome.status >= kFirstRefusedStatus) {
+      return client::error_of_response(outcome);
+    }
+    ::poll(nullptr, 0, kAgainMs);
+  }
+}
+
 Result<std::string> DaemonBackend::send(const Call& call) {
   net::HttpCall http;
   http.method = call.method;
@@ -61,13 +101,10 @@ Result<std::string> DaemonBackend::send(const Call& call) {
     http.body = call.body.empty() ? std::string_view("{}") : std::string_view(call.body);
     http.content_type = "application/json";
   }
-  http.repeatable = call.method == "GET" || call.repeatable;
+  http.repeatable = call.method != "POST" || call.repeatable;
   net::HttpOutcome outcome = http_->send(http);
   if (outcome.kind == net::HttpOutcome::Kind::nothing_sent) {
-    return advised(client::error_without_response(outcome),
-                   fmt::format("no daemon answers in {}; `holdfast daemon up` starts one",
-                               folder_.path()))
-        .with(kExitCodeField, kExitNoDaemon);
+    return no_daemon(outcome);
   }
   if (outcome.kind != net::HttpOutcome::Kind::answered) {
     return client::error_without_response(outcome);

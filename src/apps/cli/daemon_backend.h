@@ -2,7 +2,9 @@
 // HOLDFAST_DAEMON_HOME, or ~/.holdfast/daemon.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -17,6 +19,7 @@ namespace holdfast::cli {
 
 inline constexpr std::uint64_t kExitNoDaemon = 7;
 inline constexpr int kExitDegraded = 8;
+inline constexpr std::uint64_t kExitNotAuthenticated = 9;
 inline constexpr std::uint64_t kExitConfiguration = 78;
 
 void add_daemon_home(Arguments& arguments, std::string& home);
@@ -31,13 +34,20 @@ class DaemonBackend {
     std::string_view method = "GET";
     std::string path = {};    // percent-encoded
     std::string body = {};    // JSON
-    bool repeatable = false;  // in any case a GET is
+    bool repeatable = false;  // in any case a GET and a DELETE are
   };
   // The JSON of the response. Without a daemon the command ends with exit code 7. The errors of the
   // daemon.
   Result<std::string> send(const Call& call);
+  // The events behind a position (empty: from now on), until `receive` returns false or stop is
+  // requested. They continue where they broke off, also when the daemon was started again.
+  Result<void> events(std::string position,
+                      const std::function<bool(const net::ServerEvent&)>& receive,
+                      const std::stop_token& stop);
 
  private:
+  [[nodiscard]] Error no_daemon(const net::HttpOutcome& outcome) const;
+
   DaemonBackend(delivery::DaemonFolder folder, std::unique_ptr<net::HttpClient> http)
       : folder_(std::move(folder)), http_(std::move(http)) {}
 

@@ -51,12 +51,6 @@ std::int64_t clock_ahead_ms(const net::HttpOutcome& outcome, TimeMs now) {
   return seconds.has_value() ? *seconds * kDateUnitMs - now.value : 0;
 }
 
-const NegotiationRequest& needed_features() {
-  static const NegotiationRequest request{
-      {std::string(kDedupeFeature), std::string(kMaxPayloadFeature)}, {}};
-  return request;
-}
-
 std::string features_target() {
   std::string target = "/v1/features";
   for (const std::string& name : needed_features().require) {
@@ -115,6 +109,19 @@ Transmitted answered(const net::HttpOutcome& outcome) {
 
 }  // namespace
 
+const NegotiationRequest& needed_features() {
+  static const NegotiationRequest request{
+      {std::string(kDedupeFeature), std::string(kMaxPayloadFeature)}, {}};
+  return request;
+}
+
+Error negotiation_error(const NegotiationRefusal& refusal) {
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("the broker must not be used: {}", refusal.close_reason())}
+      .with(kNegotiationField, to_text(refusal.fault))
+      .with("log", refusal.log);
+}
+
 Result<BrokerSession> negotiate(const BrokerSettings& settings, const std::string& url,
                                 const std::stop_token& stop, TimeMs now) {
   net::HttpOptions options;
@@ -143,10 +150,7 @@ Result<BrokerSession> negotiate(const BrokerSettings& settings, const std::strin
   }
   const auto checked = check_negotiation(needed_features(), response.value());
   if (const auto* refusal = std::get_if<NegotiationRefusal>(&checked)) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("the broker must not be used: {}", refusal->close_reason())}
-        .with(kNegotiationField, to_text(refusal->fault))
-        .with("log", refusal->log);
+    return negotiation_error(*refusal);
   }
   const auto& features = std::get<NegotiatedFeatures>(checked);
   const auto hours = max_age_hours(features.dedupe->window, settings.max_age);
@@ -212,6 +216,27 @@ BrokerKnowledge query_broker(const BrokerSession& session, const OutboxEntry& en
   return {outcome.status == kNotFound && remembers ? BrokerVerdict::absent : BrokerVerdict::unknown,
           {},
           {}};
+}
+
+Result<std::string> call_broker(const BrokerSession& session, const BrokerRequest& request) {
+  net::HttpCall call;
+  call.method = request.method;
+  call.target = request.target;
+  if (request.method == "POST") {
+    call.body = request.body;
+    call.content_type = "application/json";
+  }
+  call.repeatable = true;  // none of them does more when it is repeated
+  call.timeout = kAnswerTimeout;
+  net::HttpOutcome outcome = session.http->send(call);
+  if (outcome.kind != OutcomeKind::answered) {
+    return client::error_without_response(outcome);
+  }
+  constexpr int kFirstRefused = 300;
+  if (outcome.status >= kFirstRefused) {
+    return client::error_of_response(outcome);
+  }
+  return std::move(outcome.body);
 }
 
 }  // namespace holdfast::delivery

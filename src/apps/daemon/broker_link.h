@@ -48,6 +48,9 @@ struct BrokerSession {
 // fault.
 inline constexpr std::string_view kNegotiationField = "negotiation";
 
+const NegotiationRequest& needed_features();
+Error negotiation_error(const NegotiationRefusal& refusal);
+
 // Gets the features of one broker. unavailable: it cannot be reached or does not answer;
 // unauthenticated or permission_denied: not with this token; invalid_argument with
 // kNegotiationField: it must not be used.
@@ -72,5 +75,13 @@ struct BrokerKnowledge {
 // Whether the broker has accepted the row.
 BrokerKnowledge query_broker(const BrokerSession& session, const OutboxEntry& entry,
                              TimeMs broker_now);
+
+// Another request of the member. The body of a good response; the errors of the broker.
+struct BrokerRequest {
+  std::string_view method = "GET";
+  std::string target = {};
+  std::string body = {};  // of POST
+};
+Result<std::string> call_broker(const BrokerSession& session, const BrokerRequest& request);
 
 }  // namespace holdfast::delivery

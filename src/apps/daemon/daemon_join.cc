@@ -20,16 +20,6 @@ namespace {
 constexpr std::string_view kJoinPart = "/join#";
 constexpr int kFirstRefused = 300;
 
-struct KeyPair {
-  std::string ed25519_public = {};  // 64 hex digits
-  std::string ed25519_seed = {};
-
-  static void visit(auto& self, auto& v) {
-    v.required("ed25519_public", self.ed25519_public);
-    v.required("ed25519_seed", self.ed25519_seed);
-  }
-};
-
 template <HasFields T>
 Result<void> write_json(const DaemonFolder& folder, std::string_view name, const T& value,
                         mode_t mode) {
@@ -40,8 +30,7 @@ Result<void> write_json(const DaemonFolder& folder, std::string_view name, const
 // That of an attempt to join before, or a new one.
 Result<KeyPair> own_key(const DaemonFolder& folder, Random& random) {
   if (folder.has("keypair.json")) {
-    HOLDFAST_TRY(const std::string text, folder.read("keypair.json"));
-    return read_answer<KeyPair>(text);
+    return read_key_pair(folder);
   }
   if (::sodium_init() < 0) {
     return Error{ErrorCode::io_error, "the cryptographic library cannot be used"};
@@ -58,12 +47,47 @@ Result<KeyPair> own_key(const DaemonFolder& folder, Random& random) {
   return pair;
 }
 
-Result<MemberCreated> use_link(const std::string& url, const JoinRequest& request,
-                               const std::string& tls_ca) {
+Result<std::unique_ptr<net::HttpClient>> broker_client(const std::string& url,
+                                                       const std::string& tls_ca,
+                                                       const std::string& token) {
   net::HttpOptions options;
   options.tls_ca_file = tls_ca;
+  options.token = token;
   options.user_agent = "holdfast-daemon";
-  HOLDFAST_TRY(const auto http, net::HttpClient::create(url, options));
+  return net::HttpClient::create(url, options);
+}
+
+// unavailable when no broker answers. A member that the broker does not know, or has revoked, has
+// no membership to end.
+Result<void> end_membership(const DaemonFolder& folder) {
+  HOLDFAST_TRY(const DaemonConfig config, read_daemon_config(folder));
+  HOLDFAST_TRY(const DaemonMember member, read_daemon_member(folder));
+  Error failure{ErrorCode::unavailable, "no broker is configured"};
+  for (const std::string& url : config.brokers) {
+    HOLDFAST_TRY(const auto http, broker_client(url, config.tls_ca, member.token));
+    net::HttpCall call;
+    call.method = "DELETE";
+    call.target = "/v1/membership";
+    call.repeatable = true;
+    const net::HttpOutcome outcome = http->send(call);
+    if (outcome.kind != net::HttpOutcome::Kind::answered) {
+      failure = client::error_without_response(outcome);
+      continue;
+    }
+    constexpr int kUnauthorized = 401;
+    constexpr int kForbidden = 403;
+    if (outcome.status < kFirstRefused || outcome.status == kUnauthorized ||
+        outcome.status == kForbidden) {
+      return {};
+    }
+    failure = client::error_of_response(outcome);
+  }
+  return failure;
+}
+
+Result<MemberCreated> use_link(const std::string& url, const JoinRequest& request,
+                               const std::string& tls_ca) {
+  HOLDFAST_TRY(const auto http, broker_client(url, tls_ca, ""));
   HOLDFAST_TRY(const JsonText body, to_json(request));
   net::HttpCall call;
   call.method = "POST";
@@ -81,6 +105,11 @@ Result<MemberCreated> use_link(const std::string& url, const JoinRequest& reques
 }
 
 }  // namespace
+
+Result<KeyPair> read_key_pair(const DaemonFolder& folder) {
+  HOLDFAST_TRY(const std::string text, folder.read("keypair.json"));
+  return read_answer<KeyPair>(text);
+}
 
 Result<DaemonConfig> join_workspace(const DaemonFolder& folder, const JoinOptions& options,
                                     Random& random) {
@@ -123,8 +152,11 @@ Result<void> leave_workspace(const DaemonFolder& folder, LeaveMode mode, Clock& 
                                outbox->waiting())};
     }
   }
+  if (const auto ended = end_membership(folder); !ended.ok() && mode == LeaveMode::careful) {
+    return ended;
+  }
   for (const std::string_view name :
-       {"member.json", "config.json", "keypair.json", "local_token"}) {
+       {"member.json", "config.json", "keypair.json", "local_token", "names.json"}) {
     folder.remove(name);
   }
   return {};

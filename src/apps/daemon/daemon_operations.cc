@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "apps/daemon/daemon_document.h"
 #include "apps/daemon/daemon_service.h"
 #include "apps/server/metrics.h"
 #include "base/encoding.h"
@@ -31,6 +32,16 @@ std::uint64_t rows_of(const OutboxCounts& counts, OutboxState state) {
   return counts.rows.at(static_cast<std::size_t>(state));
 }
 
+std::uint64_t inbox_percent(const Inbox& inbox, const InboxCounts& counts) {
+  return counts.bytes * 100 / std::max<std::uint64_t>(inbox.max_bytes(), 1);
+}
+
+std::vector<std::string> ipc_features() {
+  return {"send", "outbox", "inbox", "events", "topics", "presence"};
+}
+
+std::uint64_t tables_of(const DaemonFileKind& kind) { return kind.migrations.back().version; }
+
 class DaemonMetricsText {
  public:
   explicit DaemonMetricsText(const std::string& mesh) : mesh_(metric_label("mesh", mesh)) {}
@@ -50,7 +61,8 @@ class DaemonMetricsText {
   MetricsText text_;
 };
 
-void write_outbox(DaemonMetricsText& text, DaemonService& service, const OutboxCounts& counts) {
+void write_outbox(DaemonMetricsText& text, DaemonService& service, const OutboxCounts& counts,
+                  const InboxCounts& inbox) {
   text.family("cm_daemon_outbox_depth", MetricKind::gauge, "Messages of the outbox, by status.");
   for (std::size_t i = 0; i < counts.rows.size(); ++i) {
     text.value(metric_label("status", to_text(static_cast<OutboxState>(i))),
@@ -62,6 +74,8 @@ void write_outbox(DaemonMetricsText& text, DaemonService& service, const OutboxC
   text.family("cm_daemon_disk_pct", MetricKind::gauge,
               "The limit of a file that is used, in percent.");
   text.value(metric_label("kind", "outbox"), static_cast<double>(service.outbox.used_percent()));
+  text.value(metric_label("kind", "inbox"),
+             static_cast<double>(inbox_percent(service.inbox, inbox)));
 }
 
 void write_drain(DaemonMetricsText& text, DaemonService& service) {
@@ -84,6 +98,34 @@ void write_drain(DaemonMetricsText& text, DaemonService& service) {
   counter("cm_daemon_fenced_total", "Outcomes that came after their lease.", counters.fenced);
   counter("cm_daemon_dedupe_history_pruned_total",
           "Duplicates whose message the broker has removed.", counters.history_pruned);
+}
+
+void write_inbox(DaemonMetricsText& text, DaemonService& service, const InboxCounts& counts) {
+  const ReceiverCounters& counters = service.receiver.counters();
+  const auto counter = [&](std::string_view name, std::string_view help,
+                           const std::atomic<std::uint64_t>& value) {
+    text.one(name, MetricKind::counter, help, static_cast<double>(value.load()));
+  };
+  text.one("cm_daemon_receiving", MetricKind::gauge, "1: connected to receive messages.",
+           service.receiver.status().way != ReceiverStatus::Way::none ? 1 : 0);
+  counter("cm_daemon_receive_connects_total", "Connections to receive messages.",
+          counters.connects);
+  counter("cm_daemon_recv_total", "Messages received.", counters.received);
+  text.family("cm_daemon_dedupe_total", MetricKind::counter,
+              "Messages that came again, and were absorbed.");
+  text.value(metric_label("direction", "in"), static_cast<double>(counters.duplicates.load()));
+  counter("cm_daemon_invalid_inbound_total", "What a broker sent and was not valid.",
+          counters.invalid);
+  counter("cm_daemon_inbox_pruned_total", "Messages whose text was removed because of its age.",
+          counters.pruned);
+  text.one("cm_daemon_inbox_rows", MetricKind::gauge, "Messages of the inbox.",
+           static_cast<double>(counts.messages));
+  text.one("cm_daemon_inbox_unread", MetricKind::gauge, "Messages that no program has seen.",
+           static_cast<double>(counts.unread));
+  text.one("cm_daemon_inbox_bytes", MetricKind::gauge, "Size of the inbox.",
+           static_cast<double>(counts.bytes));
+  text.one("cm_daemon_event_streams", MetricKind::gauge, "Streams of events that are open.",
+           static_cast<double>(service.events.listeners()));
 }
 
 void write_requests(DaemonMetricsText& text, const DaemonCounters& counters) {
@@ -140,6 +182,19 @@ Result<DaemonReply> daemon_health(DaemonCall& call) {
   if (status.paused) {
     health.reasons.emplace_back("the broker requires a pause");
   }
+  const ReceiverStatus receiving = service.receiver.status();
+  if (receiving.way == ReceiverStatus::Way::none && service.config.receive != ReceiveMode::off) {
+    health.reasons.push_back("not receiving: " + receiving.trouble);
+  }
+  health.receiving = std::string(to_text(receiving.way));
+  HOLDFAST_TRY(const InboxCounts inbox, service.inbox.counts());
+  health.unread = inbox.unread;
+  health.inbox_percent = inbox_percent(service.inbox, inbox);
+  if (health.inbox_percent >= kHighPercent) {
+    health.reasons.emplace_back(health.inbox_percent >= kFullPercent
+                                    ? "the inbox has used up its space"
+                                    : "the inbox has little space left");
+  }
   health.outbox_percent = service.outbox.used_percent();
   if (health.outbox_percent >= kHighPercent) {
     health.reasons.emplace_back(health.outbox_percent >= kFullPercent
@@ -168,22 +223,44 @@ Result<DaemonReply> daemon_version(DaemonCall& call) {
   DaemonVersion version;
   version.daemon_version = call.service.version;
   version.ipc_api = "v1";
-  version.ipc_features = {"send", "outbox"};
-  version.schema_version = outbox_file_kind().migrations.back().version;
+  version.ipc_features = ipc_features();
+  version.schema_version = tables_of(outbox_file_kind());
   version.mesh = call.service.config.workspace;
   version.max_age_hours = static_cast<std::uint64_t>(status.max_age_ms / kWindowUnitMs);
   version.inline_bytes = status.inline_bytes;
   return reply_with_view(version);
 }
 
+Result<DaemonReply> daemon_compat(DaemonCall& call) {
+  HOLDFAST_CHECK(call.query.finish());
+  return reply_with_view(DaemonCompat{{"v1"},
+                                      ipc_features(),
+                                      needed_features().require,
+                                      kEnvelopeVersion,
+                                      tables_of(outbox_file_kind()),
+                                      tables_of(inbox_file_kind())});
+}
+
+Result<DaemonReply> caller_heartbeat(DaemonCall& call) {
+  HOLDFAST_CHECK(read_json_body<EmptyRequest>(call));
+  return reply_with_view(DaemonStopped{"ok"});
+}
+
 Result<DaemonReply> daemon_metrics(DaemonCall& call) {
   HOLDFAST_CHECK(call.query.finish());
   HOLDFAST_TRY(const OutboxCounts counts, call.service.outbox.counts());
   DaemonMetricsText text(call.service.config.workspace);
-  write_outbox(text, call.service, counts);
+  HOLDFAST_TRY(const InboxCounts inbox, call.service.inbox.counts());
+  write_outbox(text, call.service, counts, inbox);
   write_drain(text, call.service);
+  write_inbox(text, call.service, inbox);
   write_requests(text, call.service.counters);
   return DaemonReply{200, std::move(text).take(), "text/plain; version=0.0.4"};
+}
+
+Result<DaemonReply> daemon_openapi(DaemonCall& call) {
+  HOLDFAST_CHECK(call.query.finish());
+  return DaemonReply{200, std::string(kDaemonDocument)};
 }
 
 std::string new_local_token(Random& random) {
@@ -200,6 +277,12 @@ Result<DaemonReply> rotate_local_token(DaemonCall& call) {
   call.service.access.rotate(fresh, call.service.clock.now().value);
   call.service.counters.rotated();
   return reply_with_view(DaemonStopped{"rotated"});
+}
+
+Result<DaemonReply> reload_daemon(DaemonCall& call) {
+  HOLDFAST_CHECK(read_json_body<EmptyRequest>(call));
+  HOLDFAST_TRY(auto restart_for, call.service.reload());
+  return reply_with_view(DaemonReloaded{"reloaded", std::move(restart_for)});
 }
 
 Result<DaemonReply> stop_daemon(DaemonCall& call) {

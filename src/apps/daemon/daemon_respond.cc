@@ -22,20 +22,36 @@ struct DaemonRoute : Operation {
 namespace op = daemon_operation;
 
 constexpr std::array kDaemonRoutes{
-    DaemonRoute{op::kSend, send_message_out},    DaemonRoute{op::kPostToTopic, post_to_topic},
-    DaemonRoute{op::kListOutbox, list_outbox},   DaemonRoute{op::kInspectOutbox, inspect_outbox},
-    DaemonRoute{op::kRequeue, requeue_message},  DaemonRoute{op::kAbort, abort_message},
-    DaemonRoute{op::kRequeueBulk, requeue_bulk}, DaemonRoute{op::kCompact, compact_outbox},
-    DaemonRoute{op::kHealth, daemon_health},     DaemonRoute{op::kVersion, daemon_version},
-    DaemonRoute{op::kMetrics, daemon_metrics},   DaemonRoute{op::kRotateToken, rotate_local_token},
+    DaemonRoute{op::kSend, send_message_out},
+    DaemonRoute{op::kPostToTopic, post_to_topic},
+    DaemonRoute{op::kListOutbox, list_outbox},
+    DaemonRoute{op::kInspectOutbox, inspect_outbox},
+    DaemonRoute{op::kRequeue, requeue_message},
+    DaemonRoute{op::kAbort, abort_message},
+    DaemonRoute{op::kRequeueBulk, requeue_bulk},
+    DaemonRoute{op::kCompact, compact_outbox},
+    DaemonRoute{op::kListInbox, list_inbox},
+    DaemonRoute{op::kShowInboxMessage, show_inbox_message},
+    DaemonRoute{op::kMarkSeen, mark_inbox_seen},
+    DaemonRoute{op::kDeleteInboxMessage, delete_inbox_message},
+    DaemonRoute{op::kEvents, nullptr},  // see serve_events()
+    DaemonRoute{op::kListTopics, list_topics_of_member},
+    DaemonRoute{op::kSubscribe, subscribe_to_topic},
+    DaemonRoute{op::kUnsubscribe, unsubscribe_from_topic},
+    DaemonRoute{op::kPeers, list_peers},
+    DaemonRoute{op::kProfile, set_own_profile},
+    DaemonRoute{op::kHeartbeat, caller_heartbeat},
+    DaemonRoute{op::kHealth, daemon_health},
+    DaemonRoute{op::kVersion, daemon_version},
+    DaemonRoute{op::kCompat, daemon_compat},
+    DaemonRoute{op::kMetrics, daemon_metrics},
+    DaemonRoute{op::kOpenapi, daemon_openapi},
+    DaemonRoute{op::kRotateToken, rotate_local_token},
+    DaemonRoute{op::kReload, reload_daemon},
     DaemonRoute{op::kStop, stop_daemon},
 };
 static_assert(kDaemonRoutes.size() == std::tuple_size_v<decltype(kDaemonOperations)>,
               "an operation has no implementation");
-
-std::string_view transport_of(const net::Request& request) {
-  return request.peer.uid.has_value() ? "unix" : "tcp";
-}
 
 Result<DaemonReply> serve_operation(DaemonService& service, const net::Request& request,
                                     const DaemonRoute& route, std::vector<std::string> arguments) {
@@ -99,20 +115,28 @@ net::Response daemon_busy() {
                               .with("retry_after_s", std::uint64_t{1}));
 }
 
+std::string_view transport_of(const net::Request& request) {
+  return request.peer.uid.has_value() ? "unix" : "tcp";
+}
+
+bool is_events(const net::Request& request) {
+  return request.method == op::kEvents.method && request.path == op::kEvents.path;
+}
+
+net::Response refused(DaemonService& service, const net::Request& request, const Error& error) {
+  if (!error.field("security").empty()) {
+    service.counters.security_event();
+    service.log.write(LogLevel::warning, "security: a request has a token in its URL",
+                      {{"peer", request.peer.address}, {"path", request.path}});
+  }
+  return daemon_problem(error);
+}
+
 net::Response respond(DaemonService& service, const net::Request& request) {
   std::string_view operation = "none";
-  net::Response response;
-  if (const auto allowed = service.access.check(request, service.clock.now().value);
-      !allowed.ok()) {
-    if (!allowed.error().field("security").empty()) {
-      service.counters.security_event();
-      service.log.write(LogLevel::warning, "security: a request has a token in its URL",
-                        {{"peer", request.peer.address}, {"path", request.path}});
-    }
-    response = daemon_problem(allowed.error());
-  } else {
-    response = routed(service, request, operation);
-  }
+  const auto allowed = service.access.check(request, service.clock.now().value);
+  net::Response response = allowed.ok() ? routed(service, request, operation)
+                                        : refused(service, request, allowed.error());
   service.counters.answered(operation, response.status, transport_of(request));
   if (response.status >= kFirstFailure) {
     service.log.write(

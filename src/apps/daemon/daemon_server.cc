@@ -4,6 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
+#include "apps/daemon/daemon_join.h"
+
 namespace holdfast::delivery {
 
 namespace {
@@ -31,7 +35,8 @@ Result<void> DaemonServer::open() {
   HOLDFAST_TRY(member_, read_daemon_member(folder_));
   HOLDFAST_CHECK(open_service());
   HOLDFAST_CHECK(listen());
-  return drain_->start();
+  HOLDFAST_CHECK(drain_->start());
+  return receiver_->start();
 }
 
 Result<std::string> DaemonServer::local_token() {
@@ -59,30 +64,98 @@ Result<void> DaemonServer::open_service() {
   OutboxLimits limits;
   limits.max_waiting = config_.max_queue_size;
   limits.max_bytes = config_.max_outbox_bytes;
-  limits.min_backoff_ms = options_.backoff.first_ms;
-  limits.max_backoff_ms = options_.backoff.most_ms;
-  HOLDFAST_TRY(outbox_, Outbox::open(folder_.file("outbox.db"), limits, {}, clock_, random_));
+  limits.min_backoff_ms = config_.initial_backoff_ms;
+  limits.max_backoff_ms = config_.max_backoff_ms;
+  HOLDFAST_TRY(outbox_, Outbox::open(folder_.file("outbox.db"), limits,
+                                     {.fault = options_.outbox_fault}, clock_, random_));
   DrainOptions drain;
-  drain.broker.urls = config_.brokers;
-  drain.broker.token = member_.token;
-  drain.broker.tls_ca = config_.tls_ca;
-  drain.broker.max_age.override_hours = config_.max_age_hours;
+  drain.broker = broker_settings();
   drain.senders = config_.senders;
-  drain.backoff = options_.backoff;
+  drain.backoff = backoff_of(config_);
   drain_ = std::make_unique<Drain>(*outbox_, drain, clock_, random_, log_);
-  service_ = std::unique_ptr<DaemonService>(new DaemonService{.outbox = *outbox_,
-                                                              .drain = *drain_,
-                                                              .access = *access_,
-                                                              .counters = counters_,
-                                                              .config = config_,
-                                                              .member = member_,
-                                                              .folder = folder_,
-                                                              .clock = clock_,
-                                                              .random = random_,
-                                                              .log = log_,
-                                                              .version = options_.version,
-                                                              .started_at = clock_.now(),
-                                                              .stop = options_.on_stop});
+  names_ = std::make_unique<MemberNames>(folder_, *drain_, clock_);
+  HOLDFAST_CHECK(open_inbox());
+  service_ = std::unique_ptr<DaemonService>(
+      new DaemonService{.outbox = *outbox_,
+                        .inbox = *inbox_,
+                        .drain = *drain_,
+                        .receiver = *receiver_,
+                        .events = *events_,
+                        .names = *names_,
+                        .access = *access_,
+                        .counters = counters_,
+                        .config = config_,
+                        .member = member_,
+                        .folder = folder_,
+                        .clock = clock_,
+                        .random = random_,
+                        .log = log_,
+                        .version = options_.version,
+                        .started_at = clock_.now(),
+                        .stop = [this] { options_.on_stop(std::nullopt); },
+                        .reload = [this] { return reload(); }});
+  return {};
+}
+
+BackoffSettings DaemonServer::backoff_of(const DaemonConfig& config) {
+  BackoffSettings backoff;
+  backoff.first_ms = config.initial_backoff_ms;
+  backoff.most_ms = config.max_backoff_ms;
+  return backoff;
+}
+
+// Connections stay; a file that is not valid changes nothing.
+Result<std::vector<std::string>> DaemonServer::reload() {
+  HOLDFAST_TRY(const DaemonConfig next, read_daemon_config(folder_));
+  outbox_->set_limits(next.max_queue_size, next.max_outbox_bytes);
+  inbox_->set_limits(std::int64_t{next.inbox_days} * kDayMs, next.max_inbox_bytes);
+  drain_->set_backoff(backoff_of(next));
+  receiver_->set_backoff(backoff_of(next));
+  log_.write(LogLevel::info, "the settings were read again");
+  return settings_for_restart(config_, next);
+}
+
+BrokerSettings DaemonServer::broker_settings() const {
+  BrokerSettings settings;
+  settings.urls = config_.brokers;
+  settings.token = member_.token;
+  settings.tls_ca = config_.tls_ca;
+  settings.max_age.override_hours = config_.max_age_hours;
+  return settings;
+}
+
+// A member that joined has a key; one that an administrator made has only a token.
+Result<MemberProof> DaemonServer::member_proof() const {
+  MemberProof proof{config_.workspace, member_.pubkey, "", member_.token};
+  if (folder_.has("keypair.json")) {
+    HOLDFAST_TRY(const KeyPair pair, read_key_pair(folder_));
+    proof.seed = pair.ed25519_seed;
+  }
+  return proof;
+}
+
+Result<void> DaemonServer::open_inbox() {
+  InboxOptions options;
+  options.keep_ms = std::int64_t{config_.inbox_days} * kDayMs;
+  options.keep_keys_ms = std::max(options.keep_keys_ms, options.keep_ms);
+  options.max_bytes = config_.max_inbox_bytes;
+  options.fault = options_.inbox_fault;
+  HOLDFAST_TRY(inbox_, Inbox::open(folder_.file("inbox.db"), options, clock_, random_));
+  if (!inbox_->kept_copy().empty()) {
+    log_.write(LogLevel::error,
+               "inbox_corruption_recovered: the inbox was damaged; a new one begins",
+               {{"kept", inbox_->kept_copy()}});
+  }
+  events_ = std::make_unique<DaemonEvents>(*inbox_, random_, log_);
+  HOLDFAST_CHECK(events_->started());
+  ReceiverOptions receive;
+  receive.broker = broker_settings();
+  HOLDFAST_TRY(receive.proof, member_proof());
+  receive.mode = config_.receive;
+  receive.backoff = backoff_of(config_);
+  receive.on_revoked = [this](const Error& error) { options_.on_stop(error); };
+  receiver_ =
+      std::make_unique<Receiver>(*inbox_, *events_, std::move(receive), clock_, random_, log_);
   return {};
 }
 
@@ -109,23 +182,33 @@ Result<void> DaemonServer::listen() {
 void DaemonServer::serve(const net::ExchangePtr& exchange) {
   const auto taken = requests_.fetch_add(1) < kMostRequests
                          ? readers_.run([this, exchange] {
-                             exchange->reply(respond(*service_, exchange->request()));
+                             if (is_events(exchange->request())) {
+                               serve_events(*service_, exchange);
+                             } else {
+                               exchange->reply(respond(*service_, exchange->request()));
+                             }
                              --requests_;
                            })
                          : Result<void>(Error{ErrorCode::busy, ""});
   if (!taken.ok()) {
     --requests_;
-    counters_.answered("none", 429, exchange->request().peer.uid.has_value() ? "unix" : "tcp");
+    counters_.answered("none", 429, transport_of(exchange->request()));
     exchange->reply(daemon_busy());
   }
 }
 
 bool DaemonServer::stop(std::chrono::milliseconds grace) {
   bool in_time = true;
+  if (events_ != nullptr) {
+    events_->stop();
+  }
   if (http_ != nullptr) {
     in_time = http_->drain(grace);
   }
   readers_.stop();
+  if (receiver_ != nullptr) {
+    receiver_->stop();
+  }
   if (drain_ != nullptr) {
     drain_->stop();
   }

@@ -1,5 +1,5 @@
-// DaemonServer: a daemon in this process: its folder and lock, the outbox, the drain, and the
-// listeners: a unix socket, and an address on the loopback interface.
+// DaemonServer: a daemon in this process: its folder and lock, the outbox and the drain, the inbox
+// and the receiver, and the listeners: a unix socket, and an address on the loopback interface.
 #pragma once
 
 #include <atomic>
@@ -23,8 +23,11 @@ inline constexpr std::size_t kMostRequests = 64;
 struct DaemonOptions {
   std::string version = {};
   std::optional<TcpMode> tcp = {};  // in place of the configuration
-  std::function<void()> on_stop = {};
-  BackoffSettings backoff = {};
+  // Requested by a caller, or because of an error: the membership has ended.
+  std::function<void(std::optional<Error>)> on_stop = {};
+  // Where tests kill the process; empty outside tests.
+  std::function<Result<void>(OutboxFault)> outbox_fault = {};
+  std::function<void(InboxFault)> inbox_fault = {};
 };
 
 class DaemonServer {
@@ -56,6 +59,11 @@ class DaemonServer {
   Result<void> open();
   Result<std::string> local_token();
   Result<void> open_service();
+  Result<void> open_inbox();
+  Result<std::vector<std::string>> reload();
+  [[nodiscard]] static BackoffSettings backoff_of(const DaemonConfig& config);
+  [[nodiscard]] BrokerSettings broker_settings() const;
+  [[nodiscard]] Result<MemberProof> member_proof() const;
   Result<void> listen();
   void serve(const net::ExchangePtr& exchange);
 
@@ -70,6 +78,10 @@ class DaemonServer {
   DaemonCounters counters_;
   std::unique_ptr<Outbox> outbox_;
   std::unique_ptr<Drain> drain_;
+  std::unique_ptr<Inbox> inbox_;
+  std::unique_ptr<DaemonEvents> events_;
+  std::unique_ptr<Receiver> receiver_;
+  std::unique_ptr<MemberNames> names_;
   std::unique_ptr<LocalAccess> access_;
   std::unique_ptr<DaemonService> service_;
   std::atomic<std::size_t> requests_ = 0;

@@ -14,13 +14,18 @@
 #include <vector>
 
 #include "apps/daemon/daemon_config.h"
+#include "apps/daemon/daemon_events.h"
 #include "apps/daemon/drain.h"
 #include "apps/daemon/local_access.h"
+#include "apps/daemon/member_names.h"
+#include "apps/daemon/receiver.h"
 #include "apps/server/query.h"
 #include "base/clock.h"
 #include "base/fields.h"
+#include "delivery/daemon/inbox.h"
 #include "delivery/daemon/outbox.h"
 #include "net/http.h"
+#include "net/http_server.h"
 #include "runs/api/strict_reader.h"
 
 namespace holdfast::delivery {
@@ -50,7 +55,11 @@ class DaemonCounters {
 
 struct DaemonService {
   Outbox& outbox;
+  Inbox& inbox;
   Drain& drain;
+  Receiver& receiver;
+  DaemonEvents& events;
+  MemberNames& names;
   LocalAccess& access;
   DaemonCounters& counters;
   const DaemonConfig& config;
@@ -62,9 +71,18 @@ struct DaemonService {
   std::string version;
   TimeMs started_at;
   std::function<void()> stop;  // requests the end of the process
+  // Reads config.json again: the settings that count after a restart.
+  std::function<Result<std::vector<std::string>>()> reload;
 };
 
 net::Response respond(DaemonService& service, const net::Request& request);
+// GET /v1/events, whose response is a stream.
+bool is_events(const net::Request& request);
+void serve_events(DaemonService& service, const net::ExchangePtr& exchange);
+// The response to a request that is not served; what concerns security is logged.
+net::Response refused(DaemonService& service, const net::Request& request, const Error& error);
+// unix or tcp.
+std::string_view transport_of(const net::Request& request);
 // A problem document (RFC 9457).
 net::Response daemon_problem(const Error& error);
 // Too many requests at the same time.
@@ -107,10 +125,23 @@ Result<DaemonReply> requeue_message(DaemonCall& call);
 Result<DaemonReply> requeue_bulk(DaemonCall& call);
 Result<DaemonReply> abort_message(DaemonCall& call);
 Result<DaemonReply> compact_outbox(DaemonCall& call);
+Result<DaemonReply> list_inbox(DaemonCall& call);
+Result<DaemonReply> show_inbox_message(DaemonCall& call);
+Result<DaemonReply> mark_inbox_seen(DaemonCall& call);
+Result<DaemonReply> delete_inbox_message(DaemonCall& call);
+Result<DaemonReply> list_topics_of_member(DaemonCall& call);
+Result<DaemonReply> subscribe_to_topic(DaemonCall& call);
+Result<DaemonReply> unsubscribe_from_topic(DaemonCall& call);
+Result<DaemonReply> list_peers(DaemonCall& call);
+Result<DaemonReply> set_own_profile(DaemonCall& call);
 Result<DaemonReply> daemon_health(DaemonCall& call);
+Result<DaemonReply> daemon_compat(DaemonCall& call);
+Result<DaemonReply> caller_heartbeat(DaemonCall& call);
 Result<DaemonReply> daemon_version(DaemonCall& call);
 Result<DaemonReply> daemon_metrics(DaemonCall& call);
+Result<DaemonReply> daemon_openapi(DaemonCall& call);
 Result<DaemonReply> rotate_local_token(DaemonCall& call);
+Result<DaemonReply> reload_daemon(DaemonCall& call);
 Result<DaemonReply> stop_daemon(DaemonCall& call);
 
 // 32 random bytes as text.

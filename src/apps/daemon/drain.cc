@@ -17,7 +17,12 @@ constexpr int kFirstServerError = 500;
 }  // namespace
 
 Drain::Drain(Outbox& outbox, DrainOptions options, Clock& clock, Random& random, ServerLog& log)
-    : outbox_(outbox), options_(std::move(options)), clock_(clock), random_(random), log_(log) {}
+    : outbox_(outbox),
+      options_(std::move(options)),
+      clock_(clock),
+      random_(random),
+      log_(log),
+      backoff_(options_.backoff) {}
 
 Result<void> Drain::start() {
   HOLDFAST_TRY(const std::vector<Lane> lanes, outbox_.lanes());
@@ -64,12 +69,32 @@ DrainStatus Drain::status() {
   return status;
 }
 
-BrokerKnowledge Drain::query(const OutboxEntry& entry) {
-  Session session;
-  {
-    const std::lock_guard lock(mutex_);
-    session = session_;
+void Drain::set_backoff(const BackoffSettings& backoff) {
+  const std::lock_guard lock(mutex_);
+  backoff_ = backoff;
+}
+
+BackoffSettings Drain::current_backoff() {
+  const std::lock_guard lock(mutex_);
+  return backoff_;
+}
+
+Drain::Session Drain::current_session() {
+  const std::lock_guard lock(mutex_);
+  return session_;
+}
+
+Result<std::string> Drain::call(const BrokerRequest& request) {
+  const Session session = current_session();
+  if (session == nullptr) {
+    constexpr std::string_view kWhy = "the daemon is not connected to a broker";
+    return Error{ErrorCode::unavailable, std::string(kWhy)}.with("detail", kWhy);
   }
+  return call_broker(*session, request);
+}
+
+BrokerKnowledge Drain::query(const OutboxEntry& entry) {
+  const Session session = current_session();
   return session == nullptr ? BrokerKnowledge{}
                             : query_broker(*session, entry, terms(*session).broker_now);
 }
@@ -155,7 +180,7 @@ void Drain::not_connected(const Error& error) {
   session_.reset();
   trouble_ = why;
   board_.close();
-  BackoffSettings pace = options_.backoff;
+  BackoffSettings pace = backoff_;
   pace.most_ms = options_.longest_probe_ms * 100 / (100 + pace.jitter_percent);
   next_connect_ = now() + backoff_ms(pace, ++failed_connects_, random_.next_u64());
 }
@@ -170,7 +195,7 @@ void Drain::lose(const Session& session, const std::string& why) {
   session_.reset();
   trouble_ = why;
   board_.close();
-  next_connect_ = now() + backoff_ms(options_.backoff, 1, random_.next_u64());
+  next_connect_ = now() + backoff_ms(backoff_, 1, random_.next_u64());
   lost_.notify_all();
 }
 
@@ -267,7 +292,8 @@ Completion Drain::planned(const OutboxEntry& entry, Completion completion, std::
       completion.effect.answer_class == AnswerClass::unsent) {
     return completion;
   }
-  const std::int64_t backoff = backoff_ms(options_.backoff, entry.attempts + 1, random_.next_u64());
+  const std::int64_t backoff =
+      backoff_ms(current_backoff(), entry.attempts + 1, random_.next_u64());
   completion.retry_after_ms = std::max(backoff, pause_ms);
   const std::lock_guard lock(mutex_);
   const bool others_succeed = last_success_ > now() - kSuccessCounts;

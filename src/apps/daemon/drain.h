@@ -80,10 +80,14 @@ class Drain {
   [[nodiscard]] const DrainCounters& counters() const { return counters_; }
   // Whether the broker has a row. unknown without a connection.
   BrokerKnowledge query(const OutboxEntry& entry);
+  // Another request of the member. unavailable without a connection; the errors of the broker.
+  Result<std::string> call(const BrokerRequest& request);
+  void set_backoff(const BackoffSettings& backoff);
 
  private:
   using Session = std::shared_ptr<const BrokerSession>;
 
+  Session current_session();
   void keep_connection();
   void connect();
   void connected(BrokerSession session);
@@ -100,6 +104,7 @@ class Drain {
   [[nodiscard]] ClaimTerms terms(const BrokerSession& session);
   Completion planned(const OutboxEntry& entry, Completion completion, std::int64_t pause_ms);
   std::int64_t now() { return clock_.now().value; }
+  BackoffSettings current_backoff();
   void wait(std::condition_variable& condition, std::unique_lock<std::mutex>& lock,
             std::int64_t until);
 
@@ -111,7 +116,8 @@ class Drain {
   DrainCounters counters_;
   std::stop_source stop_;
 
-  std::mutex mutex_;                 // guards what follows
+  std::mutex mutex_;  // guards what follows
+  BackoffSettings backoff_;
   std::condition_variable changed_;  // of the board, for senders
   std::condition_variable lost_;     // of the connection, for the thread that keeps it
   LaneBoard board_;

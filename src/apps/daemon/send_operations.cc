@@ -32,6 +32,11 @@ Result<DaemonReply> hand_over(DaemonCall& call, Outgoing message,
                               const std::optional<std::string>& body_id) {
   HOLDFAST_TRY(message.id, choose_client_message_id(id_header(call.request), body_id));
   HOLDFAST_TRY(message.destination, parse_destination(message.to_text));
+  if (!message.destination.has_value()) {
+    if (auto pubkey = call.service.names.find(message.to_text); pubkey.has_value()) {
+      message.destination = Destination{DestinationKind::dm, *std::move(pubkey)};
+    }
+  }
   message.mesh = call.service.config.workspace;
   const std::string kind =
       message.destination.has_value() ? std::string(to_text(message.destination->kind)) : "dm";

@@ -299,6 +299,9 @@ struct DaemonHealth {
   std::uint64_t dead = 0;
   std::uint64_t lag_ms = 0;  // since the oldest pending message was accepted
   std::uint64_t outbox_percent = 0;
+  std::string receiving = {};  // websocket or poll; empty: it does not receive
+  std::uint64_t unread = 0;
+  std::uint64_t inbox_percent = 0;
   std::uint64_t uptime_s = 0;
   std::uint64_t pid = 0;
   std::string daemon_version = {};
@@ -316,6 +319,9 @@ struct DaemonHealth {
     v.required("dead", self.dead);
     v.required("lag_ms", self.lag_ms);
     v.required("outbox_percent", self.outbox_percent);
+    v.optional("receiving", self.receiving);
+    v.required("unread", self.unread);
+    v.required("inbox_percent", self.inbox_percent);
     v.required("uptime_s", self.uptime_s);
     v.required("pid", self.pid);
     v.required("daemon_version", self.daemon_version);
@@ -339,6 +345,35 @@ struct DaemonVersion {
     v.required("mesh", self.mesh);
     v.optional("max_age_hours", self.max_age_hours);
     v.optional("inline_bytes", self.inline_bytes);
+  }
+};
+
+// What callers and brokers this daemon works with.
+struct DaemonCompat {
+  std::vector<std::string> ipc_api = {};
+  std::vector<std::string> ipc_features = {};
+  std::vector<std::string> broker_features = {};  // that it requires
+  std::uint64_t envelope_version = 0;
+  std::uint64_t outbox_schema = 0;
+  std::uint64_t inbox_schema = 0;
+
+  static void visit(auto& self, auto& v) {
+    v.required("ipc_api", self.ipc_api);
+    v.required("ipc_features", self.ipc_features);
+    v.required("broker_features", self.broker_features);
+    v.required("envelope_version", self.envelope_version);
+    v.required("outbox_schema", self.outbox_schema);
+    v.required("inbox_schema", self.inbox_schema);
+  }
+};
+
+struct DaemonReloaded {
+  std::string status = {};
+  std::vector<std::string> restart_for = {};
+
+  static void visit(auto& self, auto& v) {
+    v.required("status", self.status);
+    v.required("restart_for", self.restart_for);
   }
 };
 

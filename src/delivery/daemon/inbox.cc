@@ -104,7 +104,9 @@ Inbox::Inbox(DaemonFile file, InboxOptions options, Clock& clock)
       options_(std::move(options)),
       clock_(clock),
       write_session_(make_sqlite_session(*file_.writer)),
-      read_session_(make_sqlite_session(*file_.reader)) {}
+      read_session_(make_sqlite_session(*file_.reader)),
+      keep_ms_(options_.keep_ms),
+      max_bytes_(options_.max_bytes) {}
 
 Result<std::unique_ptr<Inbox>> Inbox::open(const std::string& path, InboxOptions options,
                                            Clock& clock, Random& random) {
@@ -198,7 +200,7 @@ Result<InboxStored> Inbox::store(const std::vector<InboxMessage>& messages) {
     stored = {};
     HOLDFAST_TRY(const SqlRows bytes, sql.query(kFileBytes, {}));
     if (static_cast<std::uint64_t>(bytes.at(0).at(0).integer) >=
-        options_.max_bytes / kPercent * kFullShare) {
+        max_bytes_ / kPercent * kFullShare) {
       return Error{ErrorCode::disk_full, "the inbox has used up its space"};
     }
     for (const InboxMessage& message : messages) {
@@ -285,11 +287,11 @@ Result<std::uint64_t> Inbox::prune() {
   HOLDFAST_CHECK(write([&](SqlSession& sql) -> Result<void> {
     HOLDFAST_TRY(removed, sql.execute("UPDATE inbox SET removed_at = $2i, body = x'', meta = '' "
                                       "WHERE received_at < $1i AND removed_at IS NULL",
-                                      {std::max<std::int64_t>(now - options_.keep_ms, 0), now}));
-    HOLDFAST_CHECK(
-        sql.execute("DELETE FROM inbox WHERE received_at < $1i AND removed_at IS NOT "
-                    "NULL",
-                    {std::max<std::int64_t>(now - options_.keep_keys_ms, 0)}));
+                                      {std::max<std::int64_t>(now - keep_ms_, 0), now}));
+    HOLDFAST_CHECK(sql.execute(
+        "DELETE FROM inbox WHERE received_at < $1i AND removed_at IS NOT "
+        "NULL",
+        {std::max<std::int64_t>(now - std::max(options_.keep_keys_ms, keep_ms_.load()), 0)}));
     return {};
   }));
   return removed;

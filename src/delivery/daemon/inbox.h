@@ -11,6 +11,7 @@
 // Any thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -125,7 +126,12 @@ class Inbox {
   [[nodiscard]] const std::string& epoch() const { return epoch_; }
   // Of a damaged file that was put aside; empty: there was none.
   [[nodiscard]] const std::string& kept_copy() const { return kept_copy_; }
-  [[nodiscard]] std::uint64_t max_bytes() const { return options_.max_bytes; }
+  [[nodiscard]] std::uint64_t max_bytes() const { return max_bytes_; }
+  // In place of those of open().
+  void set_limits(std::int64_t keep_ms, std::uint64_t max_bytes) {
+    keep_ms_ = keep_ms;
+    max_bytes_ = max_bytes;
+  }
 
  private:
   Inbox(DaemonFile file, InboxOptions options, Clock& clock);
@@ -142,6 +148,8 @@ class Inbox {
   Clock& clock_;
   std::unique_ptr<SqlSession> write_session_;  // guarded by write_mutex_
   std::unique_ptr<SqlSession> read_session_;   // guarded by read_mutex_
+  std::atomic<std::int64_t> keep_ms_;
+  std::atomic<std::uint64_t> max_bytes_;
   std::string epoch_;
   std::string kept_copy_;
   std::mutex write_mutex_;

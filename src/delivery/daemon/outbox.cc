@@ -96,17 +96,17 @@ Result<SendReply> Outbox::decide(OutboxTransaction& transaction, const Outgoing&
 }
 
 Result<void> Outbox::check_space(const OutboxTransaction& transaction) const {
-  if (transaction.waiting >= limits_.max_waiting) {
+  if (transaction.waiting >= max_waiting_) {
     return outbox_refused(
                OutboxRefusal::outbox_full,
                fmt::format("{} messages wait in the outbox already", transaction.waiting))
         .with("retry_after_s", std::uint64_t{1});
   }
-  if (transaction.bytes >= limits_.max_bytes / 100 * kFullPercent) {
+  if (const std::uint64_t most = max_bytes_; transaction.bytes >= most / 100 * kFullPercent) {
     return outbox_refused(OutboxRefusal::outbox_low_on_space,
                           fmt::format("the outbox has used {} of {} bytes; `holdfast outbox "
                                       "compact` frees some",
-                                      transaction.bytes, limits_.max_bytes))
+                                      transaction.bytes, most))
         .with("retry_after_s", std::uint64_t{60});
   }
   return {};
@@ -131,7 +131,7 @@ OutboxEntry Outbox::new_entry(const Outgoing& message, const Destination& destin
 }
 
 std::uint64_t Outbox::used_percent() const {
-  return store_->bytes() * 100 / std::max<std::uint64_t>(limits_.max_bytes, 1);
+  return store_->bytes() * 100 / std::max<std::uint64_t>(max_bytes_, 1);
 }
 
 Result<std::vector<Lane>> Outbox::lanes() {

@@ -124,6 +124,12 @@ class Outbox {
   // Of the broker's features; larger messages are refused.
   void set_inline_bytes(std::uint64_t bytes) { inline_bytes_ = bytes; }
 
+  // In place of those of open().
+  void set_limits(std::uint64_t max_waiting, std::uint64_t max_bytes) {
+    max_waiting_ = max_waiting;
+    max_bytes_ = max_bytes;
+  }
+
   // The lanes that have rows to send.
   Result<std::vector<Lane>> lanes();
   // Takes the first row of a lane if it is due. Rows that are too old become dead.
@@ -163,7 +169,12 @@ class Outbox {
  private:
   Outbox(std::unique_ptr<OutboxStore> store, const OutboxLimits& limits, Clock& clock,
          Random& random)
-      : store_(std::move(store)), limits_(limits), clock_(clock), random_(random) {}
+      : store_(std::move(store)),
+        limits_(limits),
+        clock_(clock),
+        random_(random),
+        max_waiting_(limits.max_waiting),
+        max_bytes_(limits.max_bytes) {}
 
   Result<void> recover();
   Result<SendReply> decide(OutboxTransaction& transaction, const Outgoing& message);
@@ -195,6 +206,8 @@ class Outbox {
   Random& random_;
   UlidSequence ulids_;  // of the thread that runs a transaction
   std::atomic<std::uint64_t> inline_bytes_ = 65'536;
+  std::atomic<std::uint64_t> max_waiting_;
+  std::atomic<std::uint64_t> max_bytes_;
 };
 
 }  // namespace holdfast::delivery

@@ -66,8 +66,8 @@ constexpr std::array kOutboxMigrations{FileMigration{1, kFirstTables}};
 const DaemonFileKind& outbox_file_kind() {
   static constexpr DaemonFileKind kKind{
       "an outbox", kOutboxFileId, kOutboxMigrations,
-      "to recover, keep a copy, move the file away and start again: the messages in it are then "
-      "not sent"};
+      "`holdfast daemon recover --fresh outbox` puts it aside; the messages in it are then not "
+      "sent"};
   return kKind;
 }
 

@@ -293,7 +293,7 @@ TEST_F(OutboxStorage, CR_04_a_damaged_file_is_refused) {
   const auto opened = Outbox::open(path(), limits_, {}, clock_, random_);
   ASSERT_FALSE(opened.ok());
   EXPECT_TRUE(is_damage(opened.error().code()));
-  EXPECT_NE(opened.error().text().find("to recover"), std::string::npos);
+  EXPECT_NE(opened.error().text().find("daemon recover"), std::string::npos);
   damage(0, "not a database");
   EXPECT_EQ(code_of(Outbox::open(path(), limits_, {}, clock_, random_)), ErrorCode::corrupt_log);
 }

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -133,6 +134,22 @@ Result<OwnedFd> connect_to_loopback(std::uint16_t port) {
   }
   const int on = 1;
   setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return fd;
+}
+
+Result<OwnedFd> connect_to_socket(const std::string& path) {
+  OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    return Error{ErrorCode::invalid_argument, fmt::format("{} is too long for a socket", path)};
+  }
+  path.copy(address.sun_path, path.size());
+  if (!fd.is_open() ||
+      connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return Error{ErrorCode::unavailable,
+                 fmt::format("cannot connect to {}: {}", path, std::strerror(errno))};
+  }
   return fd;
 }
 

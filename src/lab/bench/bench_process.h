@@ -51,5 +51,6 @@ Result<std::string> find_program(const std::string& name, const std::vector<std:
 Result<std::uint16_t> free_loopback_port();
 // unavailable.
 Result<OwnedFd> connect_to_loopback(std::uint16_t port);
+Result<OwnedFd> connect_to_socket(const std::string& path);
 
 }  // namespace holdfast

@@ -62,6 +62,9 @@ Result<std::string> run_server_bench(const BenchmarkOptions& options, BenchConte
 // How many messages a broker accepts: its store compared with the same rows inserted without a
 // check, and as a service beside Redis, a PostgreSQL table and NATS. It starts all of them.
 Result<std::string> run_broker_bench(const BenchmarkOptions& options, BenchContext& context);
+// How many messages a daemon takes over compared with one-row inserts of SQLite, how long a message
+// takes from a program to a program, and how fast an outbox empties after an outage.
+Result<std::string> run_daemon_bench(const BenchmarkOptions& options, BenchContext& context);
 // How many operations of a mesh are judged and verified, how long one that comes late takes, how
 // long a store takes to open, and the memory of a job.
 Result<std::string> run_mesh_bench(const BenchmarkOptions& options, BenchContext& context);

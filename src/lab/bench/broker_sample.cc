@@ -110,6 +110,8 @@ BrokerSample::Request BrokerSample::request(std::size_t fan_out) {
                       payload())};
 }
 
+std::string BrokerSample::sender_key() { return to_hex(sha256("key of sender")); }
+
 std::string BrokerSample::payload() { return std::string(kMessageBytes, 'x'); }
 
 }  // namespace holdfast

@@ -39,6 +39,8 @@ class BrokerSample {
   };
   [[nodiscard]] static Request request(std::size_t fan_out);
   [[nodiscard]] static std::string payload();
+  // The public key of the sender.
+  [[nodiscard]] static std::string sender_key();
 
   [[nodiscard]] const std::string& mesh_id() const { return mesh_id_; }
   [[nodiscard]] const std::string& sender_id() const { return sender_id_; }

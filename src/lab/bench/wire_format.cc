@@ -20,11 +20,11 @@ Result<std::size_t> http_answer(std::string_view received) {
     return kMore;
   }
   if (!received.starts_with("HTTP/1.1 20")) {
-    return refused("the broker", received);
+    return refused("the service", received);
   }
   const std::size_t at = received.find(kLength);
   if (at == std::string_view::npos) {
-    return refused("the broker", received);
+    return refused("the service", received);
   }
   std::string_view digits = received.substr(at + kLength.size());
   digits = digits.substr(0, digits.find('\r'));

@@ -80,13 +80,25 @@ Result<void> WireLoad::wait_for_bytes(std::vector<Client*>& readable) {
 Result<std::unique_ptr<WireLoad>> WireLoad::connect(std::uint16_t port,
                                                     std::unique_ptr<WireProtocol> protocol,
                                                     std::size_t clients) {
+  return connect_with([&] { return connect_to_loopback(port); }, std::move(protocol), clients);
+}
+
+Result<std::unique_ptr<WireLoad>> WireLoad::connect(const std::string& socket,
+                                                    std::unique_ptr<WireProtocol> protocol,
+                                                    std::size_t clients) {
+  return connect_with([&] { return connect_to_socket(socket); }, std::move(protocol), clients);
+}
+
+Result<std::unique_ptr<WireLoad>> WireLoad::connect_with(const Dial& dial,
+                                                         std::unique_ptr<WireProtocol> protocol,
+                                                         std::size_t clients) {
   std::unique_ptr<WireLoad> load(new WireLoad(std::move(protocol)));
   load->epoll_ = OwnedFd(epoll_create1(EPOLL_CLOEXEC));
   std::vector<Client*> readable;
   for (std::size_t i = 0; i < clients; ++i) {
     auto client = std::make_unique<Client>();
     client->number = i;
-    HOLDFAST_TRY(client->fd, connect_to_loopback(port));
+    HOLDFAST_TRY(client->fd, dial());
     epoll_event wanted{.events = EPOLLIN, .data = {.ptr = client.get()}};
     if (epoll_ctl(load->epoll_.get(), EPOLL_CTL_ADD, client->fd.get(), &wanted) != 0) {
       return lost("epoll");

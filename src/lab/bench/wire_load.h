@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,6 +43,10 @@ class WireLoad {
   static Result<std::unique_ptr<WireLoad>> connect(std::uint16_t port,
                                                    std::unique_ptr<WireProtocol> protocol,
                                                    std::size_t clients);
+  // The same through a unix socket.
+  static Result<std::unique_ptr<WireLoad>> connect(const std::string& socket,
+                                                   std::unique_ptr<WireProtocol> protocol,
+                                                   std::size_t clients);
   ~WireLoad();
   WireLoad(const WireLoad&) = delete;
   WireLoad& operator=(const WireLoad&) = delete;
@@ -53,7 +58,12 @@ class WireLoad {
  private:
   struct Client;
 
+  using Dial = std::function<Result<OwnedFd>()>;
+
   explicit WireLoad(std::unique_ptr<WireProtocol> protocol);
+  static Result<std::unique_ptr<WireLoad>> connect_with(const Dial& dial,
+                                                        std::unique_ptr<WireProtocol> protocol,
+                                                        std::size_t clients);
   Result<void> wait_for_bytes(std::vector<Client*>& readable);
 
   std::unique_ptr<WireProtocol> protocol_;

@@ -11,11 +11,10 @@ namespace {
 
 class HttpMessages final : public WireProtocol {
  public:
-  HttpMessages(std::string_view token, std::string_view before, std::string_view after)
-      : before_(fmt::format("POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-                            "Authorization: Bearer {}\r\nContent-Type: application/json\r\n"
-                            "Content-Length: {}\r\n\r\n{}",
-                            token, before.size() + kDigits + after.size(), before)),
+  // head: the request line and the headers that are its own, each with its end.
+  HttpMessages(std::string_view head, std::string_view before, std::string_view after)
+      : before_(fmt::format("{}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+                            head, before.size() + kDigits + after.size(), before)),
         after_(after) {}
 
   [[nodiscard]] std::string greeting(std::size_t /*client*/) const override { return {}; }
@@ -162,7 +161,15 @@ class NatsStream final : public WireProtocol {
 
 std::unique_ptr<WireProtocol> http_messages(std::string_view token, std::string_view before,
                                             std::string_view after) {
-  return std::make_unique<HttpMessages>(token, before, after);
+  return std::make_unique<HttpMessages>(
+      fmt::format("POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\n",
+                  token),
+      before, after);
+}
+
+std::unique_ptr<WireProtocol> http_sends(std::string_view before, std::string_view after) {
+  return std::make_unique<HttpMessages>("POST /v1/send HTTP/1.1\r\nHost: localhost\r\n", before,
+                                        after);
 }
 
 std::unique_ptr<WireProtocol> redis_stream(std::string payload) {

@@ -13,6 +13,8 @@ namespace holdfast {
 // message.
 std::unique_ptr<WireProtocol> http_messages(std::string_view token, std::string_view before,
                                             std::string_view after);
+// POST /v1/send of a daemon, likewise.
+std::unique_ptr<WireProtocol> http_sends(std::string_view before, std::string_view after);
 // XADD to a stream.
 std::unique_ptr<WireProtocol> redis_stream(std::string payload);
 // INSERT of one row into a table, a transaction of its own. The table has the columns id and body.
