@@ -483,6 +483,8 @@ class Guide(Documented):
         self.assertTrue(json.loads(accepted[0])["duplicate"], accepted)  # of the second request
         (pushed,) = [text for line, text in output.items() if "message receive" in line]
         self.assertEqual(pushed.strip(), "ann topic:alerts disk-2: disk is empty")
+        (received,) = [text for line, text in output.items() if "inbox tail" in line]
+        self.assertEqual(received.strip(), "1 host-1 #alerts: the disk is empty")
         (history,) = [text for line, text in output.items() if "/v1/history" in line]
         self.assertEqual(history.count('"disk-1"'), 1, history)
 

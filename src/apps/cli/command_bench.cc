@@ -282,9 +282,9 @@ extern const Command kBenchDaemonCommand = make_command<BenchDaemonCommand>(
 many rows of the same bytes SQLite inserts, one statement each, in transactions of as many rows as
 there are callers, measured in turns in the same run; ratio is value / limit. In the case way a
 message goes from a program through its daemon, a broker and a daemon to a program, one after the
-other. In the case drain an outbox that filled without a broker is sent in one lane. Prints a table
-on a terminal, otherwise JSON lines. Everything is on loopback, with its data under $TMPDIR or
-/var/tmp.
+other. In the case drain an outbox that filled without a broker is sent, in one lane and in 16.
+Prints a table on a terminal, otherwise JSON lines. Everything is on loopback, with its data under
+$TMPDIR or /var/tmp.
 
 Cases: send, way, drain.
 
