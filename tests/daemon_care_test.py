@@ -36,6 +36,24 @@ class Limits(FakeBrokerTest):
         self.assertEqual(len(statuses), 64)
         cli.wait_until(lambda: self.running.client.post("/v1/heartbeat").status == 200)
 
+    def test_SEC_08_64_callers_with_one_request_at_a_time_are_never_refused(self):
+        refused = []
+
+        def call():
+            client = self.running.client
+            kept = client.connection()
+            for _ in range(50):
+                answer = client.get("/v1/compat", kept=kept)
+                if answer.status != 200:
+                    refused.append(answer)
+            kept.close()
+        threads = [threading.Thread(target=call) for _ in range(64)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(refused, [])
+
     def test_R_10_the_requests_of_a_token_are_limited_those_of_the_socket_are_not(self):
         tcp, kept = self.running.tcp(self.running.token()), self.running.tcp().connection()
         self.addCleanup(kept.close)

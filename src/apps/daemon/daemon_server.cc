@@ -179,16 +179,19 @@ Result<void> DaemonServer::listen() {
   return folder_.write("pid", fmt::format("{}\n", ::getpid()));
 }
 
+// A request has ended before its response is on its way: the caller may send the next one at once.
 void DaemonServer::serve(const net::ExchangePtr& exchange) {
+  const auto work = [this, exchange] {
+    if (is_events(exchange->request())) {
+      --requests_;
+      return serve_events(*service_, exchange);
+    }
+    net::Response response = respond(*service_, exchange->request());
+    --requests_;
+    exchange->reply(std::move(response));
+  };
   const auto taken = requests_.fetch_add(1) < kMostRequests
-                         ? readers_.run([this, exchange] {
-                             if (is_events(exchange->request())) {
-                               serve_events(*service_, exchange);
-                             } else {
-                               exchange->reply(respond(*service_, exchange->request()));
-                             }
-                             --requests_;
-                           })
+                         ? readers_.run(work)
                          : Result<void>(Error{ErrorCode::busy, ""});
   if (!taken.ok()) {
     --requests_;
