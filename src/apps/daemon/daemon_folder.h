@@ -8,8 +8,10 @@
 //   config.json  settings, written by `join`
 //   member.json  the token of the member
 //   keypair.json the key pair of the member
+//   names.json   the keys of members by name, as the broker last gave them
 //   outbox.db    the outbox
-//   daemon.log   the log of a daemon in the background
+//   inbox.db     the inbox
+//   daemon.log   the log of a daemon in the background; older ones are daemon.log.1 and so on
 //
 // Files are readable by their owner only, except as noted.
 #pragma once
