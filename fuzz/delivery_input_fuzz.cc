@@ -5,6 +5,7 @@
 
 #include "base/json_keys.h"
 #include "delivery/api/directory_requests.h"
+#include "delivery/api/queue_requests.h"
 #include "delivery/contract/jcs.h"
 #include "delivery/contract/message_id.h"
 #include "delivery/contract/message_request.h"
