@@ -79,9 +79,8 @@ std::uint64_t DaemonEvents::last_other() {
   return numbered_;
 }
 
-Result<void> DaemonEvents::listen(std::shared_ptr<net::Stream> stream,
-                                  const std::optional<EventPosition>& after,
-                                  std::function<void()> ended) {
+Result<void> DaemonEvents::listen(const std::optional<EventPosition>& after,
+                                  const OpenStream& open) {
   const auto listener = std::make_shared<Listener>();
   listener->at = {inbox_.epoch(), 0, run_, last_other()};
   if (!after.has_value()) {
@@ -96,8 +95,14 @@ Result<void> DaemonEvents::listen(std::shared_ptr<net::Stream> stream,
       listener->at.other = after->other;
     }
   }
+  if (listeners_.fetch_add(1) >= kMostStreams) {
+    --listeners_;
+    return Error{ErrorCode::rate_limited, "too many streams of events at the same time"}
+        .with("error", "too_many_streams")
+        .with("retry_after_s", std::uint64_t{1});
+  }
   pump_.add(
-      std::move(stream), [this, listener] { return next_piece(*listener); }, std::move(ended));
+      open(), [this, listener] { return next_piece(*listener); }, [this] { --listeners_; });
   return {};
 }
 

@@ -9,6 +9,7 @@
 // the epoch of the inbox and the last message, and the run of the daemon and the last other event.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -51,10 +52,11 @@ class DaemonEvents {
   // data: one line of JSON.
   void happened(std::string_view event, std::string data);
 
-  // From a position on; none: what happens from now on.
-  Result<void> listen(std::shared_ptr<net::Stream> stream,
-                      const std::optional<EventPosition>& after, std::function<void()> ended);
-  [[nodiscard]] std::size_t listeners() { return pump_.listeners(); }
+  using OpenStream = std::function<std::shared_ptr<net::Stream>()>;
+  // From a position on; none: what happens from now on. Nothing is opened when it fails, for
+  // example because there are too many streams.
+  Result<void> listen(const std::optional<EventPosition>& after, const OpenStream& open);
+  [[nodiscard]] std::size_t listeners() const { return listeners_.load(); }
   // All streams are finished.
   void stop() { pump_.stop(); }
 
@@ -79,6 +81,7 @@ class DaemonEvents {
   std::mutex mutex_;            // guards what follows
   std::deque<Other> others_;    // the newest ones
   std::uint64_t numbered_ = 0;  // of the newest
+  std::atomic<std::size_t> listeners_ = 0;
 
   StreamPump pump_;  // its thread uses all of the above
 };

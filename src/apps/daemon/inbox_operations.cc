@@ -124,15 +124,12 @@ Result<void> begin_events(DaemonService& service, const net::ExchangePtr& exchan
                    "after, or Last-Event-ID, is the id of an event or the number of a message"};
     }
   }
-  if (service.events.listeners() >= kMostStreams) {
-    return Error{ErrorCode::rate_limited, "too many streams of events at the same time"}
-        .with("error", "too_many_streams")
-        .with("retry_after_s", std::uint64_t{1});
-  }
-  net::Response head;
-  head.content_type = "text/event-stream";
-  head.headers.push_back({"Cache-Control", "no-store"});
-  return service.events.listen(exchange->stream(std::move(head)), position, [] {});
+  return service.events.listen(position, [&] {
+    net::Response head;
+    head.content_type = "text/event-stream";
+    head.headers.push_back({"Cache-Control", "no-store"});
+    return exchange->stream(std::move(head));
+  });
 }
 
 void serve_events(DaemonService& service, const net::ExchangePtr& exchange) {
