@@ -116,6 +116,10 @@ class Backup(broker.BrokerTest):
                 db.execute(f"DROP INDEX {index}")
             for table in ("attempt", "delivery", "cursor", "filter", "endpoint"):
                 db.execute(f"DROP TABLE webhook_{table}")
+            for table in ("queue_entry", "queue_consumer"):
+                db.execute(f"DROP TABLE {table}")
+            for column in ("ordering", "access", "max_deliveries", "lease_ms"):
+                db.execute(f"ALTER TABLE queue DROP COLUMN {column}")
             db.execute("ALTER TABLE message_history DROP COLUMN redacted_at")
             db.execute("PRAGMA user_version = 2")
         old = cli.snapshot(self.directory)[self.path("saved.db")]
