@@ -46,6 +46,12 @@ def program():
     return _program
 
 
+def is_sanitized():
+    """Whether the program was built with a sanitizer."""
+    code = pathlib.Path(program()).read_bytes()
+    return b"__asan_init" in code or b"__tsan_init" in code
+
+
 def environment(**changes):
     """The environment of the test without the variables that the program reads; None removes
     one."""
