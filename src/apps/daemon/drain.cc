@@ -26,8 +26,11 @@ Drain::Drain(Outbox& outbox, DrainOptions options, Clock& clock, Random& random,
 
 Result<void> Drain::start() {
   HOLDFAST_TRY(const std::vector<Lane> lanes, outbox_.lanes());
-  for (const Lane& lane : lanes) {
-    board_.wake(lane, now());
+  {
+    const std::lock_guard lock(mutex_);  // the daemon listens already, and a send may wake a lane
+    for (const Lane& lane : lanes) {
+      board_.wake(lane, now());
+    }
   }
   std::vector<std::function<void()>> bodies{[this] { keep_connection(); }};
   for (std::size_t i = 0; i < options_.senders; ++i) {
