@@ -199,8 +199,8 @@ TEST(HttpSender, a_connection_that_was_closed_while_idle_is_not_a_failure) {
   std::atomic<int> served = 0;
   ScriptedServer server([&](ScriptedPeer& peer) {
     static_cast<void>(peer.read());
-    peer.answer("ok");  // and closes, without saying so
     ++served;
+    peer.answer("ok");  // and closes, without saying so
   });
   const auto sender = sender_for({"127.0.0.1"});
   for (int i = 0; i < 10; ++i) {
