@@ -4,7 +4,7 @@
 // of addition does not matter. An operation that arrives late changes the past: everything that
 // depended on it is judged again, in the order of timestamps, and nothing else is.
 //
-// Operations are never removed: losing ones keep their verdict and may win later.
+// Losing operations stay: they keep their verdict and may win later. Only remove() forgets one.
 #pragma once
 
 #include <deque>
